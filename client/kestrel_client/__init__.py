@@ -1,0 +1,1 @@
+"""An asynchronous client for the Triton model `moondream`."""

@@ -1,0 +1,390 @@
+"""What a Moondream is, as data: the dimensions, ids and habits in which its generations differ. No torch.
+
+`MOONDREAM2`, `MOONDREAM05` and `MOONDREAM3` are the published models. `parse_config` reads a checkpoint's
+`config.json`: what the file leaves out is the generation's default; what cannot be is one `BadCheckpoint`.
+"""
+
+import types
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from kestrel_core.errors import BadCheckpoint
+
+LEGACY_EOS_ID = 50256
+
+
+@dataclass(frozen=True, slots=True)
+class MoEConfig:
+    num_experts: int = 64
+    start_layer: int = 4
+    experts_per_token: int = 8
+    expert_inner_dim: int = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class TextConfig:
+    dim: int = 2048
+    ff_dim: int = 8192
+    n_layers: int = 24
+    vocab_size: int = 51200
+    max_context: int = 2048
+    n_heads: int = 32
+    n_kv_heads: int = 32
+    rotary_base: float = 10_000.0
+    tau: bool = False
+    moe: MoEConfig | None = None
+    group_size: int | None = None
+
+    @property
+    def head_dim(self) -> int:
+        return self.dim // self.n_heads
+
+    @property
+    def rotary_dim(self) -> int:
+        """Half of each head turns, the other half passes."""
+        return self.head_dim // 2
+
+    @property
+    def qkv_dim(self) -> int:
+        return (self.n_heads + 2 * self.n_kv_heads) * self.head_dim
+
+    def has_experts(self, layer: int) -> bool:
+        return self.moe is not None and layer >= self.moe.start_layer
+
+
+@dataclass(frozen=True, slots=True)
+class VisionConfig:
+    enc_dim: int = 1152
+    enc_patch_size: int = 14
+    enc_n_layers: int = 27
+    enc_ff_dim: int = 4304
+    enc_n_heads: int = 16
+    proj_inner_dim: int = 8192
+    proj_out_dim: int = 2048
+    crop_size: int = 378
+    in_channels: int = 3
+    max_crops: int = 12
+    overlap_margin: int = 4
+    # Moondream 2 was trained on pixels normalised in bfloat16; there are 256 of them, and they differ.
+    pixel_dtype: Literal["float32", "bfloat16"] = "float32"
+
+    @property
+    def grid(self) -> int:
+        """Patches along a side of a crop."""
+        return self.crop_size // self.enc_patch_size
+
+    @property
+    def num_patches(self) -> int:
+        return self.grid**2
+
+    @property
+    def patch_dim(self) -> int:
+        return self.in_channels * self.enc_patch_size**2
+
+    @property
+    def margin_px(self) -> int:
+        return self.overlap_margin * self.enc_patch_size
+
+    @property
+    def window_px(self) -> int:
+        """How far neighbouring crops lie apart: a crop without its two margins."""
+        return self.crop_size - 2 * self.margin_px
+
+
+@dataclass(frozen=True, slots=True)
+class RegionConfig:
+    dim: int = 2048
+    coord_feat_dim: int = 256
+    coord_out_dim: int = 1024
+    size_feat_dim: int = 512
+    size_out_dim: int = 2048
+    inner_dim: int | None = None  # None: each decoder is one linear layer
+    norm: bool = False  # a LayerNorm shared by both decoders
+    # Moondream 2 rounds the phases of its Fourier features to the model's dtype at every step.
+    float32_phases: bool = True
+    group_size: int | None = None
+
+    @property
+    def num_size_bins(self) -> int:
+        return self.size_out_dim // 2
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    prefix: tuple[int, ...]
+    suffix: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Captions:
+    short: tuple[int, ...] = (1, 32708, 2, 12492, 3)
+    normal: tuple[int, ...] = (1, 32708, 2, 6382, 3)
+    long: tuple[int, ...] = (1, 32708, 2, 4059, 3)
+
+
+@dataclass(frozen=True, slots=True)
+class Templates:
+    caption: Captions = field(default_factory=Captions)
+    query: Template = Template((1, 15381, 2), (3,))
+    detect: Template = Template((1, 7235, 476, 2), (3,))
+    point: Template = Template((1, 2581, 2), (3,))
+
+
+@dataclass(frozen=True, slots=True)
+class TokenizerConfig:
+    bos_id: int = 0
+    eos_id: int = 0
+    answer_id: int = 3
+    thinking_id: int = 4
+    coord_id: int = 5
+    size_id: int = 6
+    start_ground_points_id: int = 7
+    end_ground_id: int = 9
+    templates: Templates = field(default_factory=Templates)
+
+    @property
+    def control_ids(self) -> frozenset[int]:
+        """Ids that steer the model's answer. The tokenizer's own special tokens come on top of them."""
+        ids = (self.bos_id, self.eos_id, self.answer_id, self.thinking_id, self.coord_id, self.size_id)
+        return frozenset((*ids, self.start_ground_points_id, self.end_ground_id))
+
+
+@dataclass(frozen=True, slots=True)
+class DialogConfig:
+    """How a generation wants to be asked, and what it answers by default."""
+
+    question_lead: str = ""  # put before a question; an object always gets a space
+    answer_suffixes: int = 1  # how often a plain question's suffix is repeated
+    suffix_before_thinking: bool = False
+    masks_controls: bool = True  # answer, end and size tokens are suppressed after the first step
+    two_way_objects: bool = True  # "another object?" weighs coord against end, not all tokens
+    reasons: bool = True
+    spatial_refs: bool = True
+    text_only: bool = True
+    temperature: float = 0.5
+    top_p: float = 0.9
+    max_tokens: int = 768
+    max_objects: int = 150
+
+
+@dataclass(frozen=True, slots=True)
+class MoondreamConfig:
+    generation: int
+    text: TextConfig
+    vision: VisionConfig
+    region: RegionConfig
+    tokenizer: TokenizerConfig
+    dialog: DialogConfig
+
+    @property
+    def image_prefix_length(self) -> int:
+        """BOS and the image's embeddings, which see each other in both directions."""
+        return 1 + self.vision.num_patches
+
+
+MOONDREAM2 = MoondreamConfig(
+    generation=2,
+    text=TextConfig(),
+    vision=VisionConfig(pixel_dtype="bfloat16"),
+    region=RegionConfig(inner_dim=8192, float32_phases=False),
+    tokenizer=TokenizerConfig(),
+    dialog=DialogConfig(
+        answer_suffixes=2, suffix_before_thinking=True, two_way_objects=False, top_p=0.3, max_objects=50
+    ),
+)
+
+LEGACY_DIALOG = replace(
+    MOONDREAM2.dialog,
+    question_lead=" ",
+    answer_suffixes=1,
+    masks_controls=False,
+    reasons=False,
+    spatial_refs=False,
+    text_only=False,
+)
+
+LEGACY_TOKENIZER = replace(
+    MOONDREAM2.tokenizer,
+    bos_id=LEGACY_EOS_ID,
+    eos_id=LEGACY_EOS_ID,
+    templates=Templates(
+        caption=Captions(
+            (198, 198, 16438, 8305, 25), (198, 198, 24334, 1159, 25), (198, 198, 14617, 8305, 25)
+        ),
+        query=Template((198, 198, 24361, 25), (198, 198, 33706, 25)),
+        detect=Template((198, 198, 47504, 25), (628,)),
+        point=Template((198, 198, 12727, 25), (628,)),
+    ),
+)
+
+MOONDREAM05 = replace(
+    MOONDREAM2,
+    text=replace(MOONDREAM2.text, dim=1024, ff_dim=4096, n_heads=16, n_kv_heads=16),
+    vision=replace(MOONDREAM2.vision, enc_dim=720, enc_ff_dim=2690, enc_n_heads=10, proj_out_dim=1024),
+    region=replace(MOONDREAM2.region, dim=1024),
+    tokenizer=LEGACY_TOKENIZER,
+    dialog=LEGACY_DIALOG,
+)
+
+MOONDREAM3 = replace(
+    MOONDREAM2,
+    generation=3,
+    text=replace(MOONDREAM2.text, max_context=4096, rotary_base=1_500_000.0, tau=True, moe=MoEConfig()),
+    vision=VisionConfig(),
+    region=RegionConfig(norm=True),
+    dialog=DialogConfig(),
+)
+
+
+def parse_config(document: object, default: MoondreamConfig | None = None) -> MoondreamConfig:
+    """A checkpoint's `config.json` over the defaults of its generation (or `default`, if it does not say)."""
+    if not isinstance(document, Mapping):
+        raise BadCheckpoint("config.json holds no JSON object; it is not a Moondream configuration")
+    sections = document.get("config", document)
+    if not isinstance(sections, Mapping):
+        raise BadCheckpoint('config.json: "config" is not an object')
+    base = _generation(document, sections) or default or MOONDREAM2
+    merged = {
+        name: _overlay(getattr(base, name), sections.get(name), f"config.json: {name}")
+        for name in ("text", "vision", "region", "tokenizer")
+    }
+    text = sections.get("text")
+    if isinstance(text, Mapping) and "n_heads" in text and "n_kv_heads" not in text:
+        merged["text"] = replace(merged["text"], n_kv_heads=merged["text"].n_heads)
+    legacy = merged["tokenizer"].eos_id == LEGACY_EOS_ID
+    config = replace(base, **merged, dialog=LEGACY_DIALOG if legacy else base.dialog)
+    validate(config)
+    return config
+
+
+def _generation(document: Mapping[str, Any], sections: Mapping[str, Any]) -> MoondreamConfig | None:
+    kind = document.get("model_type")
+    if kind is not None:
+        known = {"moondream1": MOONDREAM2, "moondream2": MOONDREAM2, "moondream3": MOONDREAM3}
+        if kind not in known:
+            raise BadCheckpoint(f'config.json: model_type "{kind}" is none of {", ".join(known)}')
+        return known[kind]
+    text, region = sections.get("text"), sections.get("region")
+    if isinstance(text, Mapping) and "moe" in text:
+        return MOONDREAM3
+    if isinstance(region, Mapping) and "inner_dim" in region:
+        return MOONDREAM2
+    return None
+
+
+T = TypeVar("T")
+
+
+def _overlay(base: T, values: object, where: str) -> T:
+    """`base` with the fields that `values` gives, typed as declared; unknown keys are ignored."""
+    if values is None:
+        return base
+    if not isinstance(values, Mapping):
+        raise BadCheckpoint(f"{where} is not an object")
+    assert is_dataclass(base) and not isinstance(base, type)
+    hints = get_type_hints(type(base))
+    given = {
+        f.name: _value(hints[f.name], getattr(base, f.name), values[f.name], f"{where}.{f.name}")
+        for f in fields(base)
+        if f.name in values
+    }
+    return replace(base, **given)
+
+
+def _value(kind: Any, current: object, value: object, where: str) -> object:
+    if get_origin(kind) in (Union, types.UnionType):
+        if value is None:
+            return None
+        kind = next(arm for arm in get_args(kind) if arm is not types.NoneType)
+    if is_dataclass(kind):
+        assert isinstance(kind, type)
+        return _overlay(current if current is not None else kind(), value, where)
+    if kind is int and isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    if kind is bool and isinstance(value, bool):
+        return value
+    if get_origin(kind) is Literal and value in get_args(kind):
+        return value
+    if get_origin(kind) is tuple and isinstance(value, list) and all(type(item) is int for item in value):
+        return tuple(value)
+    raise BadCheckpoint(f"{where} is {value!r}, which is not {getattr(kind, '__name__', kind)}")
+
+
+def validate(config: MoondreamConfig) -> None:
+    """Refuse dimensions that cannot be built, all of them in one sentence each."""
+    problems = list(_problems(config))
+    if problems:
+        raise BadCheckpoint("config.json describes no possible model: " + "; ".join(problems))
+
+
+def _problems(config: MoondreamConfig) -> list[str]:
+    text, vision, region, tokenizer = config.text, config.vision, config.region, config.tokenizer
+    found: list[str] = []
+    for name, section in (("text", text), ("vision", vision), ("region", region), ("text.moe", text.moe)):
+        for f in fields(section) if section is not None else ():
+            value = getattr(section, f.name)
+            least = 0 if f.name in ("start_layer", "overlap_margin") else 1
+            if type(value) is int and value < least:
+                found.append(f"{name}.{f.name} is {value}, and at least {least} is needed")
+    if found:
+        return found
+
+    def must(true: bool, sentence: str) -> None:
+        if not true:
+            found.append(sentence)
+
+    must(text.dim % text.n_heads == 0, f"text.dim {text.dim} does not divide into {text.n_heads} heads")
+    must(text.head_dim % 4 == 0, f"heads of {text.head_dim} cannot turn half of their entries in pairs")
+    must(
+        text.n_heads % text.n_kv_heads == 0,
+        f"text.n_heads {text.n_heads} is no multiple of n_kv_heads {text.n_kv_heads}",
+    )
+    must(
+        not text.tau or text.n_kv_heads == text.n_heads,
+        f"tau scales the values of {text.n_heads} heads, and there are {text.n_kv_heads} n_kv_heads",
+    )
+    if text.moe is not None:
+        must(
+            text.moe.experts_per_token <= text.moe.num_experts,
+            f"{text.moe.experts_per_token} experts_per_token exceed {text.moe.num_experts} num_experts",
+        )
+    must(
+        vision.enc_dim % vision.enc_n_heads == 0,
+        f"vision.enc_dim {vision.enc_dim} does not divide into {vision.enc_n_heads} heads",
+    )
+    must(
+        vision.crop_size % vision.enc_patch_size == 0,
+        f"vision.crop_size {vision.crop_size} is no multiple of enc_patch_size {vision.enc_patch_size}",
+    )
+    must(vision.in_channels == 3, f"vision.in_channels is {vision.in_channels}, and pictures have 3")
+    must(
+        2 * vision.overlap_margin < vision.grid,
+        f"vision.overlap_margin {vision.overlap_margin} leaves nothing of a crop of {vision.grid} patches",
+    )
+    must(
+        vision.proj_out_dim == text.dim,
+        f"vision.proj_out_dim {vision.proj_out_dim} is not text.dim {text.dim}",
+    )
+    must(region.dim == text.dim, f"region.dim {region.dim} is not text.dim {text.dim}")
+    for name in ("coord_feat_dim", "size_feat_dim", "size_out_dim"):
+        must(getattr(region, name) % 2 == 0, f"region.{name} {getattr(region, name)} is odd")
+    must(region.num_size_bins > 1, "region.size_out_dim leaves a single size")
+    must(
+        text.max_context > config.image_prefix_length,
+        f"text.max_context {text.max_context} leaves no room behind {config.image_prefix_length} positions",
+    )
+    templates = tokenizer.templates
+    ids = {
+        *tokenizer.control_ids,
+        *templates.caption.short,
+        *templates.caption.normal,
+        *templates.caption.long,
+    }
+    for template in (templates.query, templates.detect, templates.point):
+        ids |= {*template.prefix, *template.suffix}
+    outside = sorted(i for i in ids if not 0 <= i < text.vocab_size)
+    must(not outside, f"tokenizer ids {outside} lie outside the vocabulary of {text.vocab_size}")
+    return found

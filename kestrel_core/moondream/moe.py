@@ -1,0 +1,42 @@
+"""Mixture of experts: a router picks a few for each token, and their gated outputs are summed by weight."""
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from kestrel_core.moondream.config import MoEConfig
+
+
+class Experts(nn.Module):
+    """One matrix per expert, stacked: [experts, out, in]. No bias."""
+
+    def __init__(self, num_experts: int, in_dim: int, out_dim: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(num_experts, out_dim, in_dim))
+
+
+class MoE(nn.Module):
+    def __init__(self, dim: int, config: MoEConfig) -> None:
+        super().__init__()
+        self.experts_per_token = config.experts_per_token
+        self.router = nn.Linear(dim, config.num_experts)
+        self.fc1 = Experts(config.num_experts, dim, 2 * config.expert_inner_dim)
+        self.fc2 = Experts(config.num_experts, config.expert_inner_dim, dim)
+
+    def route(self, h: Tensor) -> tuple[Tensor, Tensor]:
+        """Each token's expert ids, best first, and their weights: [tokens, experts_per_token] both."""
+        best, ids = self.router(h).topk(self.experts_per_token, dim=-1)
+        return ids, F.softmax(best, dim=-1, dtype=torch.float32).to(h.dtype)
+
+    def expert(self, index: int, h: Tensor) -> Tensor:
+        activation, gate = F.linear(h, self.fc1.weight[index]).chunk(2, dim=-1)
+        # The exact GELU here, the tanh form in dense blocks; and the gate opens at 1, not at 0.
+        return F.linear(F.gelu(activation) * (gate + 1.0), self.fc2.weight[index])
+
+    def forward(self, h: Tensor) -> Tensor:
+        ids, weights = self.route(h)
+        out = torch.zeros_like(h, dtype=torch.float32)  # a sum of many small terms: rounded once, at the end
+        for index in ids.unique().tolist():
+            tokens, ranks = (ids == index).nonzero(as_tuple=True)
+            out.index_add_(0, tokens, (weights[tokens, ranks, None] * self.expert(index, h[tokens])).float())
+        return out.to(h.dtype)

@@ -1,0 +1,138 @@
+"""The text decoder of both generations: parallel attention and MLP blocks over packed tokens.
+
+The model keeps no KV. It is handed its attention as an `Attend`, and every tensor is packed `[tokens, ...]`:
+which token belongs to which sequence, and what it may see, is the caller's affair.
+"""
+
+from typing import NamedTuple, Protocol
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from kestrel_core.moondream.config import TextConfig
+from kestrel_core.moondream.moe import MoE
+
+LN_EPS = 1e-5
+
+
+class Attend(Protocol):
+    """Attention over KV the caller keeps. q, k, v: [tokens, heads, head_dim], with fewer heads in k and v."""
+
+    def __call__(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor: ...
+
+
+class Places(NamedTuple):
+    """What a block needs to know of the tokens' positions; made once for all blocks. All float32."""
+
+    cos: Tensor  # [tokens, 1, rotary_dim / 2]
+    sin: Tensor
+    log: Tensor  # [tokens, 1]: ln(position + 1), for tau
+
+
+def places(positions: Tensor, config: TextConfig) -> Places:
+    half = torch.arange(0, config.rotary_dim, 2, dtype=torch.float32, device=positions.device)
+    frequencies = 1.0 / config.rotary_base ** (half / config.rotary_dim)
+    at = positions.to(torch.float32)
+    angles = torch.outer(at, frequencies)[:, None]
+    return Places(angles.cos(), angles.sin(), torch.log(at + 1.0)[:, None])
+
+
+def rotate(x: Tensor, at: Places) -> Tensor:
+    """Turn the first half of each head, entry k together with entry k + rotary_dim / 2. Rounded once."""
+    turned = at.cos.shape[-1]
+    a, b, rest = x.split((turned, turned, x.shape[-1] - 2 * turned), dim=-1)
+    a, b = a.float(), b.float()
+    pair = torch.cat((a * at.cos - b * at.sin, a * at.sin + b * at.cos), dim=-1)
+    return torch.cat((pair.to(x.dtype), rest), dim=-1)
+
+
+class MLP(nn.Module):
+    def __init__(self, dim: int, inner_dim: int, out_dim: int) -> None:
+        super().__init__()
+        self.fc1 = nn.Linear(dim, inner_dim)
+        self.fc2 = nn.Linear(inner_dim, out_dim)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y: Tensor = self.fc2(F.gelu(self.fc1(x), approximate="tanh"))
+        return y
+
+
+class Tau(nn.Module):
+    """A factor per head on queries and on values, from a token's content and from its position."""
+
+    def __init__(self, config: TextConfig) -> None:
+        super().__init__()
+        self.wq = nn.Parameter(torch.empty(config.n_heads, config.qkv_dim))
+        self.wv = nn.Parameter(torch.empty(config.n_heads, config.qkv_dim))
+        self.alpha = nn.Parameter(torch.empty(config.n_heads))
+
+    def forward(self, qkv: Tensor, at: Places) -> tuple[Tensor, Tensor]:
+        """The factors on q and on v, each [tokens, heads, 1] in float32. They may be negative."""
+        content = F.gelu(qkv)  # the exact GELU, of q, k and v together and before rotary
+        position = 0.5 + torch.sigmoid(self.alpha.float() * at.log)
+        by_q = torch.tanh(F.linear(content, self.wq)).float() + position
+        by_v = torch.tanh(F.linear(content, self.wv)).float() + position
+        return by_q[..., None], by_v[..., None]
+
+
+class Attention(nn.Module):
+    def __init__(self, config: TextConfig) -> None:
+        super().__init__()
+        self.heads = (config.n_heads, config.n_kv_heads, config.n_kv_heads)
+        self.qkv = nn.Linear(config.dim, config.qkv_dim)
+        self.proj = nn.Linear(config.dim, config.dim)
+        self.tau = Tau(config) if config.tau else None
+
+    def project(self, h: Tensor, at: Places) -> tuple[Tensor, Tensor, Tensor]:
+        """q, k and v as they enter attention and the cache: [tokens, heads, head_dim]."""
+        qkv = self.qkv(h)
+        q, k, v = qkv.unflatten(-1, (sum(self.heads), -1)).split(self.heads, dim=1)
+        if self.tau is not None:
+            by_q, by_v = self.tau(qkv, at)
+            q, v = q * by_q, v * by_v  # float32 here
+        return rotate(q, at).to(h.dtype), rotate(k, at), v.to(h.dtype)
+
+    def output(self, mixed: Tensor) -> Tensor:
+        y: Tensor = self.proj(mixed.flatten(1))
+        return y
+
+
+class Block(nn.Module):
+    def __init__(self, config: TextConfig, layer: int) -> None:
+        super().__init__()
+        self.layer = layer
+        self.ln = nn.LayerNorm(config.dim, LN_EPS)
+        self.attn = Attention(config)
+        moe = config.moe if config.has_experts(layer) else None
+        self.mlp = MLP(config.dim, config.ff_dim, config.dim) if moe is None else MoE(config.dim, moe)
+
+    def forward(self, x: Tensor, at: Places, attend: Attend) -> Tensor:
+        h = self.ln(x)
+        mixed = self.attn.output(attend(self.layer, *self.attn.project(h, at)))
+        out: Tensor = x + mixed + self.mlp(h)
+        return out
+
+
+class Text(nn.Module):
+    def __init__(self, config: TextConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.wte = nn.Parameter(torch.empty(config.vocab_size, config.dim))
+        self.blocks = nn.ModuleList(Block(config, layer) for layer in range(config.n_layers))
+        self.post_ln = nn.LayerNorm(config.dim, LN_EPS)
+        self.lm_head = nn.Linear(config.dim, config.vocab_size)
+
+    def embed(self, token_ids: Tensor) -> Tensor:
+        return F.embedding(token_ids, self.wte)
+
+    def forward(self, x: Tensor, positions: Tensor, attend: Attend) -> Tensor:
+        """x: [tokens, dim] at positions [tokens]; returns the hidden states, before the last norm."""
+        at = places(positions, self.config)
+        for block in self.blocks:
+            x = block(x, at, attend)
+        return x
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        y: Tensor = self.lm_head(self.post_ln(hidden))
+        return y

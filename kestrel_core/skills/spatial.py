@@ -1,0 +1,87 @@
+"""Point and detect: x, y (and a size), as long as the model says that there is another one."""
+
+from typing import Any, Literal
+
+from kestrel_core.errors import InvalidRequest
+from kestrel_core.messages import Request
+from kestrel_core.sequence import GO_ON, Prompt, Reply, Turn
+from kestrel_core.skills import Language
+from kestrel_core.skills.arguments import argument, spatial_inputs
+from kestrel_core.step import Kind, Readout, Sample
+
+READ_COORD = Readout(Kind.COORD)
+READ_SIZE = Readout(Kind.SIZE)
+
+
+class SpatialSkill:
+    greedy = True
+
+    def __init__(self, name: Literal["point", "detect"]) -> None:
+        self.name = name
+
+    def prompt(self, request: Request, language: Language) -> Prompt:
+        wanted = argument(request, "object", str)
+        if request.image is None:
+            raise InvalidRequest(f"IMAGE is required for {self.name}")
+        refs = spatial_inputs(request)
+        if refs and (self.name != "point" or not language.config.dialog.spatial_refs):
+            raise InvalidRequest(f"SPATIAL_REFS are not known to {self.name} of this model")
+        template = getattr(language.config.tokenizer.templates, self.name)
+        words = language.tokenizer.encode(" " + wanted)
+        return Prompt((*template.prefix, *refs, *words, *template.suffix), True)
+
+    def reply(self, request: Request, language: Language) -> Reply:
+        return ObjectsReply(request, language, with_size=self.name == "detect")
+
+
+class ObjectsReply:
+    """Reads in a fixed round: another one and its x, then y, then perhaps the size."""
+
+    def __init__(self, request: Request, language: Language, with_size: bool) -> None:
+        ids, dialog = language.config.tokenizer, language.config.dialog
+        self._end = ids.eos_id
+        self._left = request.settings.max_objects or dialog.max_objects
+        # The first decision weighs all tokens; whether later ones do is the generation's habit.
+        later = Readout(Kind.OBJECT, choices=(ids.coord_id, ids.eos_id) if dialog.two_way_objects else ())
+        self._first = Readout(Kind.OBJECT)
+        self._round = (later, READ_COORD, READ_SIZE) if with_size else (later, READ_COORD)
+        self._num_samples = 0
+        self._key = "objects" if with_size else "points"
+        self._x = self._y = 0.0
+        self._found: list[dict[str, float]] = []
+
+    def readout(self, ahead: int = 0) -> Readout:
+        index = self._num_samples + ahead
+        return self._round[index % len(self._round)] if index else self._first
+
+    def take(self, sample: Sample) -> Turn:
+        kind = self.readout().kind
+        self._num_samples += 1
+        if kind is Kind.OBJECT:
+            if sample.token == self._end:
+                return Turn(finish="stop")
+            assert sample.coord is not None
+            self._x = sample.coord
+            return GO_ON
+        if kind is Kind.COORD:
+            assert sample.coord is not None
+            self._y = sample.coord
+            return GO_ON if len(self._round) == 3 else self._add({"x": self._x, "y": self._y})
+        assert sample.size is not None
+        width, height = sample.size
+        return self._add(
+            {
+                "x_min": self._x - width / 2,
+                "y_min": self._y - height / 2,
+                "x_max": self._x + width / 2,
+                "y_max": self._y + height / 2,
+            }
+        )
+
+    def _add(self, found: dict[str, float]) -> Turn:
+        self._found.append(found)
+        self._left -= 1
+        return GO_ON if self._left else Turn(finish="length")
+
+    def output(self) -> dict[str, Any]:
+        return {self._key: self._found}

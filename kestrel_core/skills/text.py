@@ -1,0 +1,210 @@
+"""Query and caption: text answers, with reasoning and its grounded points before them if asked."""
+
+from typing import Any
+
+from kestrel_core.errors import InvalidRequest
+from kestrel_core.messages import Request
+from kestrel_core.moondream.config import TokenizerConfig
+from kestrel_core.sequence import GO_ON, Prompt, Reply, Turn
+from kestrel_core.skills import Language
+from kestrel_core.skills.arguments import argument, spatial_inputs
+from kestrel_core.step import Kind, Readout, Sample
+from kestrel_core.tokenizer import TextStream, Tokenizer
+
+
+class QuerySkill:
+    name = "query"
+    greedy = False
+
+    def prompt(self, request: Request, language: Language) -> Prompt:
+        ids, dialog = language.config.tokenizer, language.config.dialog
+        question = argument(request, "question", str)
+        refs = spatial_inputs(request)
+        if refs and (request.image is None or not dialog.spatial_refs):
+            raise InvalidRequest("SPATIAL_REFS need an IMAGE, and a model that understands them")
+        if request.image is None and not dialog.text_only:
+            raise InvalidRequest("IMAGE is required: this model answers no question without a picture")
+        template = ids.templates.query
+        if not _reasoning(request):
+            end = template.suffix * dialog.answer_suffixes
+        elif dialog.reasons:
+            end = (*(template.suffix if dialog.suffix_before_thinking else ()), ids.thinking_id)
+        else:
+            raise InvalidRequest("REASONING is not known to this model; ask without it")
+        words = language.tokenizer.encode(dialog.question_lead + question)
+        start = () if request.image is not None else (ids.bos_id,)
+        return Prompt((*start, *template.prefix, *refs, *words, *end), request.image is not None)
+
+    def reply(self, request: Request, language: Language) -> Reply:
+        answer = TextReply(request, language, "answer")
+        return ReasoningReply(request, language, answer) if _reasoning(request) else answer
+
+
+class CaptionSkill:
+    name = "caption"
+    greedy = False
+
+    def prompt(self, request: Request, language: Language) -> Prompt:
+        length = argument(request, "length", str, "normal")
+        if length not in ("short", "normal", "long"):
+            raise InvalidRequest(f'LENGTH is "{length}"; it can be short, normal or long')
+        if request.image is None:
+            raise InvalidRequest("IMAGE is required for caption")
+        return Prompt(getattr(language.config.tokenizer.templates.caption, length), True)
+
+    def reply(self, request: Request, language: Language) -> Reply:
+        return TextReply(request, language, "caption")
+
+
+class TextReply:
+    """Tokens up to the end token, `max_tokens`, or a stop string, which is cut off."""
+
+    def __init__(self, request: Request, language: Language, key: str) -> None:
+        ids, dialog = language.config.tokenizer, language.config.dialog
+        self._key = key
+        self._end = ids.eos_id
+        self._left = request.settings.max_tokens or dialog.max_tokens
+        self._later = Readout(Kind.TOKEN, suppressed=(ids.answer_id,) if dialog.masks_controls else ())
+        self._stream = TextStream(language.tokenizer)
+        self._stops = StopStrings(request.settings.stop)
+        self._tokenizer = language.tokenizer
+        self._logprobs: list[dict[str, Any]] = []
+        self._with_logprobs = request.settings.logprobs > 0
+        self._text: list[str] = []
+        self._started = False
+
+    def readout(self, ahead: int = 0) -> Readout:
+        return self._later if self._started or ahead else FIRST_TOKEN
+
+    def take(self, sample: Sample) -> Turn:
+        token = sample.token
+        assert token is not None
+        self._started = True
+        if token == self._end:
+            return self._finish("stop")
+        if self._with_logprobs:
+            self._logprobs.append(_logprob(sample, self._tokenizer))
+        text = self._stops.feed(self._stream.feed(token))
+        self._text.append(text)
+        self._left -= 1
+        if self._stops.met:
+            return Turn(text, finish="stop")
+        if self._left == 0:
+            return self._finish("length", text)
+        return Turn(text) if text else GO_ON
+
+    def _finish(self, reason: str, text: str = "") -> Turn:
+        rest = self._stops.feed(self._stream.finish()) + self._stops.finish()
+        self._text.append(rest)
+        return Turn(text, rest, finish="stop" if reason == "stop" or self._stops.met else "length")
+
+    def output(self) -> dict[str, Any]:
+        result: dict[str, Any] = {self._key: "".join(self._text)}
+        if self._with_logprobs:
+            result["logprobs"] = self._logprobs
+        return result
+
+
+class ReasoningReply:
+    """Thinks first: text with grounded points, up to the answer token; then prompts itself for the answer."""
+
+    def __init__(self, request: Request, language: Language, answer: TextReply) -> None:
+        ids, dialog = language.config.tokenizer, language.config.dialog
+        self._ids: TokenizerConfig = ids
+        self._tokenizer: Tokenizer = language.tokenizer
+        self._left = request.settings.max_tokens or dialog.max_tokens
+        self._later = Readout(
+            Kind.GROUNDED, suppressed=(ids.eos_id, ids.size_id) if dialog.masks_controls else ()
+        )
+        self._answer = answer
+        self._answering = False
+        self._started = False
+        self._tokens: list[list[int]] = [[]]  # a chunk each, cut at the grounding tokens
+        self._coords: list[list[float]] = [[]]
+
+    def readout(self, ahead: int = 0) -> Readout:
+        if self._answering:
+            return self._answer.readout(ahead)
+        return self._later if self._started or ahead else FIRST_GROUNDED
+
+    def take(self, sample: Sample) -> Turn:
+        if self._answering:
+            return self._answer.take(sample)
+        token = sample.token
+        assert token is not None
+        self._started = True
+        if token == self._ids.answer_id:
+            return self._turn_to_the_answer()
+        if token in (self._ids.start_ground_points_id, self._ids.end_ground_id):
+            self._tokens.append([])
+            self._coords.append([])
+        self._tokens[-1].append(token)
+        if sample.coord is not None:
+            self._coords[-1].append(sample.coord)
+        self._left -= 1
+        return GO_ON if self._left else self._turn_to_the_answer(sample)
+
+    def _turn_to_the_answer(self, last: Sample | None = None) -> Turn:
+        # The last thought is part of the sequence; of an answer token only the suffix that it asks for is.
+        self._answering = True
+        suffix = self._ids.templates.query.suffix
+        return Turn(feed=suffix if last is None else (last.feed, *suffix))
+
+    def output(self) -> dict[str, Any]:
+        text, grounding = "", []
+        for tokens, coords in zip(self._tokens, self._coords, strict=True):
+            start, text = len(text), text + self._tokenizer.decode(tokens)
+            points = [list(pair) for pair in zip(coords[::2], coords[1::2], strict=False)]
+            if points:
+                grounding.append({"start_idx": start, "end_idx": len(text), "points": points})
+        return {"reasoning": {"text": text, "grounding": grounding}, **self._answer.output()}
+
+
+class StopStrings:
+    """Holds back text that may be the beginning of a stop string; once one is met, nothing more comes."""
+
+    def __init__(self, stops: tuple[str, ...]) -> None:
+        self._stops = stops
+        self._held = ""
+        self.met = False
+
+    def feed(self, text: str) -> str:
+        if not self._stops or self.met:
+            return "" if self.met else text
+        held = self._held + text
+        found = [at for at in map(held.find, self._stops) if at >= 0]
+        if found:
+            self.met, self._held = True, ""
+            return held[: min(found)]
+        keep = max(_overlap(held, stop) for stop in self._stops)
+        self._held = held[len(held) - keep :]
+        return held[: len(held) - keep]
+
+    def finish(self) -> str:
+        rest, self._held = self._held, ""
+        return rest
+
+
+def _overlap(text: str, stop: str) -> int:
+    """How many last letters of `text` could begin `stop`."""
+    longest = min(len(text), len(stop) - 1)
+    return next((n for n in range(longest, 0, -1) if text.endswith(stop[:n])), 0)
+
+
+def _logprob(sample: Sample, tokenizer: Tokenizer) -> dict[str, Any]:
+    def entry(token: int, logprob: float) -> dict[str, Any]:
+        return {"token_id": token, "token": tokenizer.decode([token]), "logprob": logprob}
+
+    assert sample.token is not None and sample.logprob is not None
+    return {
+        **entry(sample.token, sample.logprob),
+        "top": [entry(token, value) for token, value in sample.top],
+    }
+
+
+def _reasoning(request: Request) -> bool:
+    return argument(request, "reasoning", bool, False)
+
+
+FIRST_TOKEN = Readout(Kind.TOKEN)  # the reference suppresses nothing in the first step
+FIRST_GROUNDED = Readout(Kind.GROUNDED)

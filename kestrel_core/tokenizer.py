@@ -1,0 +1,125 @@
+"""Text to token ids and back. Owns the vocabulary; the ids that steer the model come from its config.
+
+A user's text never becomes a special token: whatever is spelled `<|endoftext|>` is encoded as those letters.
+Decoding works on the tokens' bytes, so that a stream neither cuts a character nor decodes a line twice.
+"""
+
+import codecs
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from tokenizers import Tokenizer as Vocabulary
+
+from kestrel_core.errors import BadCheckpoint
+from kestrel_core.moondream.config import MoondreamConfig
+
+_CJK = ((0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x2F800, 0x2FA1F))
+
+
+class Tokenizer:
+    def __init__(self, document: str, config: MoondreamConfig) -> None:
+        """`document` is the text of a `tokenizer.json`."""
+        try:
+            fields = json.loads(document)
+            control = set(config.tokenizer.control_ids)
+            special = {token["id"] for token in fields["added_tokens"] if token["special"]} | control
+            _require(fields["decoder"]["type"] == "ByteLevel", "it is not a byte-level tokenizer")
+            whole = Vocabulary.from_str(document)
+            fields["added_tokens"] = [t for t in fields["added_tokens"] if t["id"] not in special]
+            self._plain = Vocabulary.from_str(json.dumps(fields))
+        except BadCheckpoint:
+            raise
+        except Exception as error:  # the library raises bare Exceptions
+            raise BadCheckpoint(f"tokenizer.json cannot be used: {error}") from None
+        size = max(whole.get_vocab(with_added_tokens=True).values()) + 1
+        _require(
+            size <= config.text.vocab_size, f"its {size} ids exceed the model's {config.text.vocab_size}"
+        )
+        end = whole.token_to_id("<|endoftext|>")
+        _require(
+            end in (None, config.tokenizer.eos_id),
+            f"its <|endoftext|> is {end}, the model's is {config.tokenizer.eos_id}; "
+            "releases since 2025-06-21 need the tokenizer of moondream/starmie-v1",
+        )
+        self._special = frozenset(special)
+        self._bytes = _token_bytes(whole, size, self._special)
+
+    @classmethod
+    def from_file(cls, path: Path, config: MoondreamConfig) -> "Tokenizer":
+        try:
+            document = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise BadCheckpoint(f"tokenizer.json cannot be read: {error}") from None
+        return cls(document, config)
+
+    def encode(self, text: str) -> list[int]:
+        """Token ids of a user's words; none of them special, whatever the words are."""
+        ids: list[int] = self._plain.encode(text, add_special_tokens=False).ids
+        if self._special.isdisjoint(ids):
+            return ids
+        # The vocabulary holds the spelling of a special token as one entry; letter by letter it is not met.
+        return [i for letter in text for i in self._plain.encode(letter, add_special_tokens=False).ids]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Text of whole output. Special tokens are silent, broken UTF-8 reads as U+FFFD."""
+        return b"".join(map(self.bytes_of, ids)).decode("utf-8", "replace")
+
+    def bytes_of(self, token_id: int) -> bytes:
+        """The model may emit ids beyond the tokenizer's last: they are silent too."""
+        return self._bytes[token_id] if token_id < len(self._bytes) else b""
+
+
+class TextStream:
+    """Cuts one answer into chunks at spaces, line ends and CJK characters; they add up to the whole text."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        self._utf8 = codecs.getincrementaldecoder("utf-8")("replace")
+        self._held = ""
+
+    def feed(self, token_id: int) -> str:
+        """The text that may be shown now, often none."""
+        fresh = self._utf8.decode(self._tokenizer.bytes_of(token_id))
+        held = self._held + fresh
+        if not held:
+            return ""
+        cut_character = bool(self._utf8.getstate()[0])
+        if not cut_character and (held[-1] == "\n" or _is_cjk(held[-1])):
+            self._held = ""
+            return held
+        stop = held.rfind(" ") + 1
+        self._held = held[stop:]
+        return held[:stop]
+
+    def finish(self) -> str:
+        """What is left, a half character included."""
+        rest, self._held = self._held + self._utf8.decode(b"", final=True), ""
+        return rest
+
+
+def _is_cjk(character: str) -> bool:
+    return any(first <= ord(character) <= last for first, last in _CJK)
+
+
+def _require(true: bool, problem: str) -> None:
+    if not true:
+        raise BadCheckpoint(f"tokenizer.json does not fit this model: {problem}")
+
+
+def _token_bytes(vocabulary: Vocabulary, size: int, special: frozenset[int]) -> list[bytes]:
+    byte_of = {letter: byte for byte, letter in enumerate(_byte_letters())}
+    table = [b""] * size
+    for token, token_id in vocabulary.get_vocab(with_added_tokens=True).items():
+        if token_id not in special:
+            known = all(letter in byte_of for letter in token)
+            # An added token is plain text, not byte letters.
+            table[token_id] = bytes(byte_of[letter] for letter in token) if known else token.encode()
+    return table
+
+
+def _byte_letters() -> list[str]:
+    """The printable letter that stands for each byte in a byte-level vocabulary (GPT-2's table)."""
+    itself = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+    others = iter(range(0x100, 0x200))
+    return [chr(byte if byte in itself else next(others)) for byte in range(256)]

@@ -1,0 +1,32 @@
+"""What holds for every test: a machine runs those it can, and Hypothesis always draws the same examples."""
+
+import shutil
+from contextlib import suppress
+from importlib.util import find_spec
+
+import pytest
+
+with suppress(ImportError):  # a GPU machine may offer pytest alone
+    from hypothesis import settings
+
+    settings.register_profile("kestrel", derandomize=True, deadline=None)  # no timing decides a test
+    settings.load_profile("kestrel")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for marker, missing in (("gpu", no_gpu), ("triton", no_triton)):
+        marked = [item for item in items if item.get_closest_marker(marker)]
+        if marked and (reason := missing()):
+            for item in marked:
+                item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def no_gpu() -> str | None:
+    import torch  # two seconds, which a run without GPU tests need not spend
+
+    return None if torch.cuda.is_available() else "no CUDA device here"
+
+
+def no_triton() -> str | None:
+    found = find_spec("pytriton") or shutil.which("tritonserver")
+    return None if found else "no Triton server here: neither nvidia-pytriton nor tritonserver on PATH"
