@@ -1,20 +1,36 @@
-"""Puts the rooms together: weights, tokenizer and device become a model. Nobody else knows them all."""
+"""Puts the rooms together: weights, tokenizer, device, scheduler and loop. Nobody else knows them all."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 
+from kestrel_core import hub
+from kestrel_core.config import RuntimeConfig
 from kestrel_core.errors import BadCheckpoint, InvalidRequest
+from kestrel_core.images import ImageLimits
+from kestrel_core.loop import QueueLimits, StepLoop
+from kestrel_core.metrics import Metrics
 from kestrel_core.moondream.checkpoint import open_checkpoint
-from kestrel_core.moondream.config import MoondreamConfig
+from kestrel_core.moondream.config import MOONDREAM2, MOONDREAM3, MoondreamConfig
 from kestrel_core.moondream.model import Moondream
-from kestrel_core.moondream.weights import load_config, load_weights
-from kestrel_core.skills import Language
+from kestrel_core.moondream.weights import load_config, load_weights, random_weights
+from kestrel_core.preparer import Preparer
+from kestrel_core.runtime.runtime import TorchRuntime, best_page_size
+from kestrel_core.scheduler.pages import PagePool
+from kestrel_core.scheduler.prefix_cache import PrefixCache
+from kestrel_core.scheduler.scheduler import Limits, Scheduler
+from kestrel_core.skills import Language, SkillRegistry
+from kestrel_core.skills.standard import standard_skills
 from kestrel_core.tokenizer import Tokenizer
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+CONFIGS = {"moondream2": MOONDREAM2, "moondream3-preview": MOONDREAM3, "moondream3.1-9B-A2B": MOONDREAM3}
+
+Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -24,13 +40,109 @@ class LoadedModel:
     device: torch.device
 
 
+@dataclass(frozen=True)
+class Engine:
+    """A running engine: the loop is its door, the rest is there to be looked at."""
+
+    loop: StepLoop
+    language: Language
+    runtime: TorchRuntime
+
+    def close(self, drain: bool = True) -> None:
+        self.loop.close(drain)
+
+    def metrics(self) -> dict[str, Any]:
+        scheduler, encoder = self.loop.scheduler, self.runtime.encode_image
+        cached = scheduler.prefix_cache.num_cached_pages
+        free = scheduler.pool.num_free
+        return {
+            **self.loop.metrics.snapshot(),
+            "queued": self.loop.num_queued,
+            "queued_bytes": self.loop.queued_bytes,
+            "running": scheduler.num_running,
+            "preemptions": scheduler.num_preemptions,
+            "pages_free": free,
+            "pages_cached": cached,
+            "pages_used": scheduler.pool.num_pages - 1 - free - scheduler.prefix_cache.num_evictable_pages,
+            "images_encoded": encoder.num_encoded,
+            "vision_encode_s": encoder.encode_s,
+        }
+
+
+def build_engine(
+    config: RuntimeConfig, skills: SkillRegistry | None = None, progress: Progress | None = None
+) -> Engine:
+    model = open_model(config, progress)
+    return start_engine(model, config, skills)
+
+
+def start_engine(model: LoadedModel, config: RuntimeConfig, skills: SkillRegistry | None = None) -> Engine:
+    """An engine over a model that is loaded already; it starts its thread."""
+    shape = model.network.config
+    page_size = best_page_size(shape.image_prefix_length)
+    max_context = min(config.max_context or shape.text.max_context, shape.text.max_context)
+    tokens = config.kv_cache_tokens or 2 * config.max_batch_size * max_context
+    num_pages = 1 + max(-(-tokens // page_size), -(-max_context // page_size))
+    runtime = TorchRuntime(model.network, num_pages, page_size)
+    pool, metrics = PagePool(num_pages), Metrics()
+    scheduler = Scheduler(
+        pool,
+        PrefixCache(pool, config.prefix_cache),
+        page_size,
+        Limits(config.max_batch_size, max_context, config.step_tokens),
+    )
+    loop = StepLoop(
+        runtime,
+        scheduler,
+        skills or standard_skills(),
+        model.language,
+        Preparer(
+            shape.vision,
+            ImageLimits(config.max_image_bytes, config.max_image_pixels),
+            time.monotonic,
+            metrics.image_decode_s.observe,
+        ),
+        QueueLimits(
+            config.max_queue,
+            config.max_queue_bytes,
+            max_context,
+            config.priority_s,
+            config.default_timeout_s,
+        ),
+        metrics,
+        config.image_workers,
+    )
+    loop.start()
+    return Engine(loop, model.language, runtime)
+
+
+def open_model(config: RuntimeConfig, progress: Progress | None = None) -> LoadedModel:
+    """The model a configuration names: from disk, from the hub's cache, or with random weights."""
+    device = parse_device(config.device)
+    dtype = DTYPES[config.dtype] if config.dtype != "auto" else _natural_dtype(device)
+    default = CONFIGS.get(config.model)
+    tokenizer = Path(config.tokenizer_path) if config.tokenizer_path else None
+    if config.model_path is not None:
+        if config.weights == "random":
+            return _random_model(
+                config, load_config(Path(config.model_path), default), tokenizer, device, dtype
+            )
+        return load_model(Path(config.model_path), tokenizer, device, dtype, default, progress)
+    if config.weights == "random":
+        if default is None:
+            raise BadCheckpoint(f'there is no model "{config.model}"; there are {", ".join(CONFIGS)}')
+        return _random_model(config, default, tokenizer, device, dtype)
+    files = hub.fetch_model(config.model, progress)
+    return load_model(files.folder, tokenizer or files.tokenizer, device, dtype, default, progress)
+
+
 def load_model(
     path: Path,
     tokenizer: Path | None,
     device: torch.device,
     dtype: torch.dtype,
     default: MoondreamConfig | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> LoadedModel:
     """A checkpoint from disk. `tokenizer` is its `tokenizer.json`, if that is not beside the weights."""
     folder = path if path.is_dir() else path.parent
@@ -42,6 +154,26 @@ def load_model(
     return LoadedModel(network.eval(), Language(config, words), device)
 
 
+def _random_model(
+    config: RuntimeConfig,
+    shape: MoondreamConfig,
+    tokenizer: Path | None,
+    device: torch.device,
+    dtype: torch.dtype,
+) -> LoadedModel:
+    beside = Path(config.model_path) / "tokenizer.json" if config.model_path else None
+    path = tokenizer or beside
+    words = Tokenizer.from_file(path, shape) if path is not None else Tokenizer.of_bytes(shape)
+    with torch.device("meta"):
+        network = Moondream(shape)
+    random_weights(network, device, dtype, config.seed)
+    return LoadedModel(network.eval(), Language(shape, words), device)
+
+
+def _natural_dtype(device: torch.device) -> torch.dtype:
+    return torch.bfloat16 if device.type == "cuda" else torch.float32
+
+
 def parse_device(name: str) -> torch.device:
     try:
         device = torch.device(name)
@@ -49,8 +181,7 @@ def parse_device(name: str) -> torch.device:
         raise InvalidRequest(f'device "{name}" is not one; use cpu, cuda or cuda:N') from None
     if device.type not in ("cpu", "cuda"):
         raise InvalidRequest(f'device "{name}" is not supported; use cpu, cuda or cuda:N')
-    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-        raise BadCheckpoint(
-            f'device "{name}" is asked for, and {torch.cuda.device_count()} CUDA devices are here'
-        )
+    found = torch.cuda.device_count()
+    if device.type == "cuda" and (device.index or 0) >= found:
+        raise BadCheckpoint(f'device "{name}" is asked for, and there are {found} CUDA devices; use cpu')
     return device

@@ -1,8 +1,14 @@
-"""What a caller asks. Frozen, checked by whoever takes it from outside, trusted inside."""
+"""What a caller asks and what comes back. Checked where it comes from outside, trusted inside."""
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal, NamedTuple
+
+from kestrel_core.errors import InvalidRequest, KestrelError
+
+MAX_STOPS = 16
+MAX_STOP_LENGTH = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +26,55 @@ class Settings:
     logprobs: int = 0
 
 
+# What each number may be; None beside them means the model's default.
+RANGES: dict[str, tuple[type, float, float]] = {
+    "temperature": (float, 0.0, 100.0),
+    "top_p": (float, 0.0, 1.0),
+    "top_k": (int, 0, 2**31 - 1),
+    "max_tokens": (int, 1, 2**31 - 1),
+    "max_objects": (int, 1, 2**31 - 1),
+    "seed": (int, -(2**63), 2**63 - 1),
+    "logprobs": (int, 0, 20),
+}
+
+
+def parse_settings(values: Mapping[str, Any] | None) -> Settings:
+    """A caller's `settings`, every value checked. Absent and None are the default."""
+    given = {name: value for name, value in (values or {}).items() if value is not None}
+    unknown = sorted(set(given) - {f.name for f in fields(Settings)})
+    if unknown:
+        known = ", ".join(f.name for f in fields(Settings))
+        raise InvalidRequest(f"there is no setting {', '.join(map(str, unknown))}; there are {known}")
+    for name, (kind, least, most) in RANGES.items():
+        if name in given:
+            given[name] = _number(name.upper(), given[name], kind, least, most)
+    if "adapter" in given and not isinstance(given["adapter"], str):
+        raise InvalidRequest("ADAPTER must be a string")
+    given["stop"] = _stops(given.get("stop", ()))
+    return Settings(**given)
+
+
+def _number(name: str, value: Any, kind: type, least: float, most: float) -> Any:
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if not whole and not (kind is float and isinstance(value, float)):
+        raise InvalidRequest(
+            f"{name} is {value!r}; it must be {'a number' if kind is float else 'an integer'}"
+        )
+    if not math.isfinite(value) or not least <= value <= most:
+        raise InvalidRequest(f"{name} is {value}; it can be from {least:g} to {most:g}")
+    return kind(value)
+
+
+def _stops(value: Any) -> tuple[str, ...]:
+    stops = (value,) if isinstance(value, str) else tuple(value)
+    if len(stops) > MAX_STOPS:
+        raise InvalidRequest(f"STOP has {len(stops)} strings; at most {MAX_STOPS} are taken")
+    for stop in stops:
+        if not isinstance(stop, str) or not 0 < len(stop) <= MAX_STOP_LENGTH:
+            raise InvalidRequest(f"STOP takes strings of 1 to {MAX_STOP_LENGTH} letters")
+    return stops
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """`arguments` are the skill's own: question, object, length, reasoning, spatial_refs."""
@@ -32,3 +87,40 @@ class Request:
     stream: bool = False
     priority: int = 0
     timeout_s: float | None = None
+
+
+class Chunk(NamedTuple):
+    """A piece of a streamed answer. All pieces together are the whole text."""
+
+    text: str
+    token_index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
+    queue_time_ms: float
+    prefill_time_ms: float
+    decode_time_ms: float
+    ttft_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class EngineResult:
+    request_id: str
+    finish_reason: Literal["stop", "length", "cancelled"]
+    output: dict[str, Any]
+    metrics: Usage
+
+
+class Finished(NamedTuple):
+    """The last event of a request that was answered. `rest` is the text no chunk had yet."""
+
+    result: EngineResult
+    rest: Chunk
+
+
+# What a request's sink is given: any number of chunks, then exactly one of the others.
+Event = Chunk | Finished | KestrelError

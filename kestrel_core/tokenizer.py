@@ -53,6 +53,23 @@ class Tokenizer:
             raise BadCheckpoint(f"tokenizer.json cannot be read: {error}") from None
         return cls(document, config)
 
+    @classmethod
+    def of_bytes(cls, config: MoondreamConfig) -> "Tokenizer":
+        """A vocabulary of single bytes, for models with random weights and no words of their own."""
+        names = {token_id: f"<|control_{token_id}|>" for token_id in config.tokenizer.control_ids}
+        free = (i for i in range(config.text.vocab_size) if i not in names)
+        vocabulary = {letter: next(free) for letter in _byte_letters()} | {n: i for i, n in names.items()}
+        plain = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+        level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
+        document = {
+            "version": "1.0",
+            "added_tokens": [{"id": i, "content": name, **plain} for i, name in sorted(names.items())],
+            "pre_tokenizer": level,
+            "decoder": level,
+            "model": {"type": "BPE", "vocab": vocabulary, "merges": []},
+        }
+        return cls(json.dumps(document), config)
+
     def encode(self, text: str) -> list[int]:
         """Token ids of a user's words; none of them special, whatever the words are."""
         ids: list[int] = self._plain.encode(text, add_special_tokens=False).ids

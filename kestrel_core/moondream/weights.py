@@ -71,6 +71,8 @@ def load_config(path: Path, default: MoondreamConfig | None = None) -> Moondream
         config = base
     else:
         raise BadCheckpoint(f"{path} has no config.json beside it, and its tensors are no Moondream's")
+    if told is not None and told[0] != config.generation:  # said here, before its tokenizer is blamed
+        raise BadCheckpoint(_other_generation(told, config))
     if config.region.norm and not {"region.ln.weight", "region.ln.bias"} & stored.keys():
         # Early revisions of the preview have none.
         config = replace(config, region=replace(config.region, norm=False))
@@ -193,6 +195,14 @@ def _told_generation(names: Iterable[str]) -> tuple[int, str] | None:
     return None
 
 
+def _other_generation(told: tuple[int, str], config: MoondreamConfig) -> str:
+    generation, name = told
+    return (
+        f"this is a Moondream {generation} checkpoint (it has {name}), "
+        f"but the configuration says Moondream {config.generation}"
+    )
+
+
 def _parts(
     name: str, shape: tuple[int, ...], stored: dict[str, Stored], config: MoondreamConfig
 ) -> dict[str, Wanted]:
@@ -245,10 +255,7 @@ def _check(
         return
     told = _told_generation(stored)
     if told is not None and told[0] != config.generation:
-        opening = (
-            f"this is a Moondream {told[0]} checkpoint (it has {told[1]}), "
-            f"but the configuration says Moondream {config.generation}"
-        )
+        opening = _other_generation(told, config)
     else:
         opening = f"{path} does not hold the tensors that its configuration asks for"
     raise BadCheckpoint(f"{opening}: {'; '.join(problems)}")

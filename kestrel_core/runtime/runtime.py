@@ -27,7 +27,9 @@ class Done:
 class TorchRuntime:
     """Plain torch on any device: the readable path, and the specification of the fast ones."""
 
-    def __init__(self, model: Moondream, num_pages: int, page_size: int) -> None:
+    def __init__(self, model: Moondream, num_pages: int, page_size: int, overlaps: bool = False) -> None:
+        """`overlaps` has steps planned ahead, as asynchronous runtimes do; here it is for tests."""
+        self.overlaps = overlaps
         weight = model.text.wte
         self._model = model
         self._kv_cache = KVCache(model.config.text, num_pages, page_size, weight.device, weight.dtype)

@@ -50,7 +50,7 @@ class PrefixCache:
     def __init__(self, pool: PagePool, enabled: bool = True) -> None:
         """Without `enabled` nothing is ever kept or found, and every prefix is empty."""
         self._pool = pool
-        self._enabled = enabled
+        self.enabled = enabled
         self._trunk = _Node(None, [], [])
         # Unlocked nodes, least recently used first, children before parents: so the first is always a leaf.
         self._unlocked: OrderedDict[_Node, None] = OrderedDict()
@@ -139,7 +139,7 @@ class PrefixCache:
 
     def _path(self, root: Hashable, keys: Sequence[PageKey]) -> list[PageKey]:
         """The keys as the tree has them: the root is part of the first, so that roots share nothing."""
-        return [(root, keys[0]), *keys[1:]] if keys and self._enabled else []
+        return [(root, keys[0]), *keys[1:]] if keys and self.enabled else []
 
     def _descend(self, path: list[PageKey]) -> tuple[_Node, list[int]]:
         """Follow `path` as far as it is cached: the node that ends exactly there, and the pages up to it.

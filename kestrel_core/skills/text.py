@@ -1,11 +1,12 @@
 """Query and caption: text answers, with reasoning and its grounded points before them if asked."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from kestrel_core.errors import InvalidRequest
 from kestrel_core.messages import Request
 from kestrel_core.moondream.config import TokenizerConfig
-from kestrel_core.sequence import GO_ON, Prompt, Reply, Turn
+from kestrel_core.sequence import GO_ON, FinishReason, Prompt, Reply, Turn
 from kestrel_core.skills import Language
 from kestrel_core.skills.arguments import argument, spatial_inputs
 from kestrel_core.step import Kind, Readout, Sample
@@ -56,6 +57,23 @@ class CaptionSkill:
         return TextReply(request, language, "caption")
 
 
+class TokensSkill:
+    """Raw prompt tokens, continued as text. Behind an image they follow its prefix, else they are all."""
+
+    name = "tokens"
+    greedy = False
+
+    def prompt(self, request: Request, language: Language) -> Prompt:
+        tokens: Sequence[int] = argument(request, "tokens", list)
+        size = language.config.text.vocab_size
+        if not tokens or not all(isinstance(token, int) and 0 <= token < size for token in tokens):
+            raise InvalidRequest(f"TOKENS must be one or more token ids from 0 to {size - 1}")
+        return Prompt(tuple(tokens), request.image is not None)
+
+    def reply(self, request: Request, language: Language) -> Reply:
+        return TextReply(request, language, "text")
+
+
 class TextReply:
     """Tokens up to the end token, `max_tokens`, or a stop string, which is cut off."""
 
@@ -93,10 +111,13 @@ class TextReply:
             return self._finish("length", text)
         return Turn(text) if text else GO_ON
 
-    def _finish(self, reason: str, text: str = "") -> Turn:
+    def cut(self) -> Turn:
+        return self._finish("length")
+
+    def _finish(self, reason: FinishReason, text: str = "") -> Turn:
         rest = self._stops.feed(self._stream.finish()) + self._stops.finish()
         self._text.append(rest)
-        return Turn(text, rest, finish="stop" if reason == "stop" or self._stops.met else "length")
+        return Turn(text, rest, finish="stop" if self._stops.met else reason)
 
     def output(self) -> dict[str, Any]:
         result: dict[str, Any] = {self._key: "".join(self._text)}
@@ -143,6 +164,9 @@ class ReasoningReply:
             self._coords[-1].append(sample.coord)
         self._left -= 1
         return GO_ON if self._left else self._turn_to_the_answer(sample)
+
+    def cut(self) -> Turn:
+        return self._answer.cut()
 
     def _turn_to_the_answer(self, last: Sample | None = None) -> Turn:
         # The last thought is part of the sequence; of an answer token only the suffix that it asks for is.

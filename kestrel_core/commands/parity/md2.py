@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 import torch
@@ -15,10 +16,12 @@ from torch import Tensor
 
 from kestrel_core.commands.parity.report import Report
 from kestrel_core.commands.parity.runs import SKILLS, GoldenRun
-from kestrel_core.commands.parity.stages import check_streaming, check_tilings
+from kestrel_core.commands.parity.stages import check_streaming, check_tilings, picture
 from kestrel_core.commands.parity.subject import Subject, interleaved, recorded
+from kestrel_core.errors import BadCheckpoint
 from kestrel_core.images import ImageLimits, decode_image
 from kestrel_core.messages import Request, Settings
+from kestrel_core.moondream.checkpoint import read_json
 from kestrel_core.moondream.crops import cut_crops
 from kestrel_core.moondream.text import places, rotate
 from kestrel_core.moondream.vision import pool, stitch
@@ -36,8 +39,12 @@ def images(folder: Path) -> dict[str, PreparedImage]:
     for file in sorted(folder.glob("crops_*.npz")):
         name = file.stem.removeprefix("crops_")
         if not name.startswith("pil_"):
-            tiling = tuple(json.loads((folder / "crops.json").read_text())[name]["tiling"])
-            prepared[name] = PreparedImage(name, np.load(file)["crops"], tiling)
+            tiling = tuple(read_json(folder / "crops.json")[name]["tiling"])
+            try:
+                crops = np.load(file)["crops"]
+            except (OSError, ValueError, BadZipFile) as error:
+                raise BadCheckpoint(f"{file} holds no crops, or only a part of them ({error})") from error
+            prepared[name] = PreparedImage(name, crops, tiling)
     return prepared
 
 
@@ -65,7 +72,7 @@ def _check_pictures(
 ) -> None:
     vision = subject.model.config.vision
     for name, image in prepared.items():
-        file = next((folder / "images").glob(f"{name}.*"))
+        file = picture(folder, name)
         crops = cut_crops(decode_image(file, ImageLimits(), upright=False), vision)
         report.equal("tiling", name, list(crops.tiling), list(image.tiling))
         levels = np.abs(crops.pixels.astype(int) - image.crops.astype(int)).max()

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from kestrel_core.commands.parity.report import Report
 from kestrel_core.commands.parity.runs import SKILLS, GoldenRun
-from kestrel_core.commands.parity.stages import check_streaming, check_tilings
+from kestrel_core.commands.parity.stages import check_streaming, check_tilings, picture
 from kestrel_core.commands.parity.subject import Subject, interleaved, recorded
 from kestrel_core.images import ImageLimits, decode_image
 from kestrel_core.messages import Request, Settings
@@ -35,8 +35,7 @@ def images(folder: Path, subject: Subject) -> dict[str, PreparedImage]:
     side, prepared = subject.model.config.vision.crop_size, {}
     for file in sorted((folder / "crops").glob("*.png")):
         strip = decode_image(file, ImageLimits(), upright=False)
-        picture = decode_image(next((folder / "images").glob(f"{file.stem}.*")), ImageLimits())
-        height, width, _ = picture.shape
+        height, width, _ = decode_image(picture(folder, file.stem), ImageLimits()).shape
         tiling = choose_tiling(height, width, subject.model.config.vision)
         prepared[file.stem] = PreparedImage(file.stem, strip.reshape(-1, side, side, 3), tiling)
     return prepared
@@ -53,7 +52,7 @@ def check_stages(folder: Path, subject: Subject, language: Language, report: Rep
         limits = vision.max_crops, vision.overlap_margin
         check_tilings([(r["height"], r["width"], *limits, tuple(r["tiling"])) for r in rows], vision, report)
     for name, image in prepared.items():
-        file = next((folder / "images").glob(f"{name}.*"))
+        file = picture(folder, name)
         crops = cut_crops(decode_image(file, ImageLimits(), upright=False), vision)
         report.equal("crops' number", name, len(crops.pixels), len(image.crops))
         levels = np.abs(crops.pixels.astype(int) - image.crops.astype(int)).mean()

@@ -6,7 +6,7 @@ from typing import Any
 
 from kestrel_core.commands.parity.report import Report
 from kestrel_core.messages import Request
-from kestrel_core.sequence import Prompt, Reply
+from kestrel_core.sequence import Prompt, Reply, Turn
 from kestrel_core.skills import Language, SkillSpec
 from kestrel_core.skills.spatial import SpatialSkill
 from kestrel_core.skills.text import CaptionSkill, QuerySkill
@@ -53,13 +53,16 @@ class Recorded:
     def readout(self, ahead: int = 0) -> Readout:
         return self.reply.readout(ahead)
 
-    def take(self, sample: Sample) -> Any:
+    def take(self, sample: Sample) -> Turn:
         turn = self.reply.take(sample)
         self.samples.append(sample)
         self.chunks += [text for text in (turn.text, turn.rest) if text]
         if turn.feed is not None:
             self.phases.append(len(self.samples))
         return turn
+
+    def cut(self) -> Turn:
+        return self.reply.cut()
 
     def output(self) -> dict[str, Any]:
         return self.reply.output()

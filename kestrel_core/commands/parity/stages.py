@@ -2,14 +2,24 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from kestrel_core.commands.parity.report import Report
+from kestrel_core.errors import BadCheckpoint
 from kestrel_core.moondream.config import VisionConfig
 from kestrel_core.moondream.crops import choose_tiling
 from kestrel_core.skills import Language
 from kestrel_core.tokenizer import TextStream
 
 TilingCase = tuple[int, int, int, int, tuple[int, int]]  # height, width, max_crops, overlap_margin, tiling
+
+
+def picture(folder: Path, name: str) -> Path:
+    """The file of a golden image, whatever its format."""
+    found = sorted((folder / "images").glob(f"{name}.*"))
+    if not found:
+        raise BadCheckpoint(f"{folder} has crops of the image {name}, and no images/{name}.* beside them")
+    return found[0]
 
 
 def check_tilings(cases: Sequence[TilingCase], vision: VisionConfig, report: Report) -> None:

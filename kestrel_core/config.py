@@ -1,0 +1,75 @@
+"""How the engine runs: one frozen dataclass, from keywords, `KESTREL_*` variables or Triton parameters."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, get_args, get_type_hints
+
+from kestrel_core.errors import InvalidRequest
+
+
+def _option(default: Any, meaning: str) -> Any:
+    return field(default=default, metadata={"meaning": meaning})
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeConfig:
+    model: str = _option("moondream3-preview", "moondream2, moondream3-preview or moondream3.1-9B-A2B")
+    model_path: str | None = _option(None, "local checkpoint: a folder, a safetensors file or index, a .pt")
+    tokenizer_path: str | None = _option(None, "tokenizer.json, where it is not beside the checkpoint")
+    weights: str = _option("checkpoint", "checkpoint, or random: seeded weights of the model's shape")
+    seed: int = _option(0, "of random weights")
+    device: str = _option("cuda", "cuda, cuda:N or cpu")
+    dtype: str = _option("auto", "auto (bfloat16 on CUDA, float32 on CPU), float32, bfloat16 or float16")
+    max_batch_size: int = _option(4, "sequences decoded together")
+    max_context: int | None = _option(None, "positions of a sequence, the image's included; the model's own")
+    kv_cache_tokens: int | None = _option(None, "positions the KV cache holds; two full contexts a sequence")
+    prefix_cache: bool = _option(True, "share the KV of equal beginnings: pictures, prompts, answers")
+    step_tokens: int = _option(2048, "positions computed in a step before further prompts have to wait")
+    max_queue: int = _option(256, "requests that may wait; more are refused")
+    max_queue_bytes: int = _option(512 * 2**20, "bytes of pictures that may wait; more are refused")
+    priority_s: float = _option(10.0, "seconds of waiting that outweigh one step of priority")
+    default_timeout_s: float | None = _option(None, "deadline of requests that bring none")
+    image_workers: int = _option(2, "threads that decode pictures")
+    max_image_bytes: int = _option(64 * 2**20, "of an encoded picture")
+    max_image_pixels: int = _option(100_000_000, "of a picture, read from its header")
+
+    def __post_init__(self) -> None:
+        for option in fields(self):
+            value = getattr(self, option.name)
+            if type(value) in (int, float) and option.name != "seed" and value <= 0:
+                raise InvalidRequest(f"{option.name} is {value}; it must be more than 0")
+        for name, known in (
+            ("weights", ("checkpoint", "random")),
+            ("dtype", ("auto", "float32", "bfloat16", "float16")),
+        ):
+            if getattr(self, name) not in known:
+                raise InvalidRequest(f'{name} is "{getattr(self, name)}"; it can be {", ".join(known)}')
+
+    @classmethod
+    def from_strings(cls, values: Mapping[str, str]) -> "RuntimeConfig":
+        """From texts by field name, as Triton's parameters are; an unknown name is an error."""
+        hints = get_type_hints(cls)
+        unknown = sorted(set(values) - set(hints))
+        if unknown:
+            raise InvalidRequest(f"there is no option {', '.join(unknown)}; there are {', '.join(hints)}")
+        return cls(**{name: _parse(name, hints[name], text) for name, text in values.items()})
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] | None = None, **fixed: str) -> "RuntimeConfig":
+        """`KESTREL_MODEL`, `KESTREL_MAX_BATCH_SIZE` and so on; `fixed` ones win over them."""
+        source = os.environ if environment is None else environment
+        found = {option.name: source.get(f"KESTREL_{option.name.upper()}", "") for option in fields(cls)}
+        return cls.from_strings({name: text for name, text in found.items() if text} | fixed)
+
+
+def _parse(name: str, kind: Any, text: str) -> Any:
+    kinds = [arm for arm in get_args(kind) if arm is not type(None)] or [kind]
+    if kind not in kinds and text.lower() in ("", "none"):
+        return None
+    try:
+        if kinds[0] is bool:
+            return {"1": True, "true": True, "0": False, "false": False}[text.strip().lower()]
+        return kinds[0](text)
+    except (KeyError, ValueError):
+        raise InvalidRequest(f'{name} is "{text}"; it must be a {kinds[0].__name__}') from None

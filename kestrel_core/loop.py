@@ -1,0 +1,453 @@
+"""The step loop: one thread that turns scheduler and runtime, and the one door into it.
+
+Any thread may submit, cancel and close. What becomes of a request is told to its sink, in the loop's thread:
+chunks, then exactly one `Finished` or error. A sink must not block.
+"""
+
+import heapq
+import logging
+import random
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import count, groupby
+from typing import Any
+
+from kestrel_core.errors import (
+    Cancelled,
+    EngineFailed,
+    KestrelError,
+    Overloaded,
+    PromptTooLong,
+    UnknownAdapter,
+)
+from kestrel_core.messages import Chunk, EngineResult, Event, Finished, Request, Usage
+from kestrel_core.metrics import Metrics
+from kestrel_core.scheduler.scheduler import Scheduler, Update
+from kestrel_core.sequence import FinishReason, Prompt, Sequence, Turn
+from kestrel_core.skills import Language, SkillRegistry, SkillSpec
+from kestrel_core.step import Launched, PreparedImage, Runtime, Sample, Sampling, StepPlan
+
+log = logging.getLogger("kestrel")
+
+Sink = Callable[[Event], None]
+
+
+@dataclass(frozen=True, slots=True)
+class QueueLimits:
+    max_count: int
+    max_bytes: int
+    max_context: int
+    priority_s: float
+    default_timeout_s: float | None
+
+
+@dataclass(eq=False, slots=True)
+class Ticket:
+    """A request on its way through the loop. All but the first two lines belong to the loop's thread."""
+
+    request: Request
+    sink: Sink
+    skill: SkillSpec
+    prompt: Prompt
+    num_bytes: int
+    arrived_s: float
+    sequence: Sequence | None = None
+    queued: bool = True
+    done: bool = False
+    started_s: float = 0.0
+    first_s: float = 0.0
+    last_s: float = 0.0
+
+
+class StepLoop:
+    def __init__(
+        self,
+        runtime: Runtime,
+        scheduler: Scheduler,
+        skills: SkillRegistry,
+        language: Language,
+        prepare: Callable[[object], PreparedImage],
+        limits: QueueLimits,
+        metrics: Metrics,
+        image_workers: int = 2,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.runtime = runtime
+        self.scheduler = scheduler
+        self.metrics = metrics
+        self._skills = skills
+        self._language = language
+        self._prepare = prepare
+        self._limits = limits
+        self._clock = clock
+        self._tickets: dict[Sequence, Ticket] = {}
+        self._pending: Launched | None = None
+        self._deadlines: list[tuple[float, int, Ticket]] = []
+        self._ties = count()
+        self._workers = ThreadPoolExecutor(image_workers, thread_name_prefix="kestrel-image")
+        self._thread: threading.Thread | None = None
+        # The door: everything below is shared, under the lock.
+        self._door = threading.Condition()
+        self._inbox: deque[Callable[[], None]] = deque()
+        self._open: set[Ticket] = set()
+        self._num_queued = 0
+        self._queued_bytes = 0
+        self._closing = False
+        self._broken = False
+
+    # From any thread
+
+    def submit(self, request: Request, sink: Sink) -> Ticket:
+        """Take a request in. Raises what is wrong with it, or `Overloaded`; then nothing was taken."""
+        skill = self._skills[request.skill]
+        if request.settings.adapter is not None:
+            raise UnknownAdapter(f'adapter "{request.settings.adapter}" is not known to this server')
+        prompt = self._prompt(skill, request)
+        ticket = Ticket(request, sink, skill, prompt, _num_bytes(request.image), self._clock())
+        with self._door:
+            self._refuse_if_full(ticket)
+            self._open.add(ticket)
+            self._num_queued += 1
+            self._queued_bytes += ticket.num_bytes
+        timeout_s = request.timeout_s if request.timeout_s is not None else self._limits.default_timeout_s
+        if timeout_s is not None:
+            self._call(lambda: self._set_deadline(ticket, ticket.arrived_s + timeout_s))
+        if prompt.with_image:
+            self._workers.submit(self._prepare_image, ticket)
+        else:
+            self._call(lambda: self._arrive(ticket, None))
+        return ticket
+
+    def cancel(self, ticket: Ticket) -> None:
+        """The caller has gone, or wants no more: it ends with what it has."""
+        self._call(lambda: self._cancel(ticket))
+
+    def start(self) -> None:
+        self._thread = threading.Thread(target=self._run, name="kestrel-steps", daemon=True)
+        self._thread.start()
+
+    def close(self, drain: bool = True) -> None:
+        """Refuse what comes from now on, finish (or drop) what is there, stop. May be called twice."""
+        with self._door:
+            self._closing = True
+        if not drain:
+            self._call(lambda: self._fail_all(Overloaded("the server is shutting down; try another one")))
+        self._call(lambda: None)
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+        self._workers.shutdown()
+
+    @property
+    def healthy(self) -> bool:
+        return not self._broken
+
+    @property
+    def num_open(self) -> int:
+        """Requests taken in and not yet ended."""
+        return len(self._open)
+
+    @property
+    def num_queued(self) -> int:
+        """Of these, the ones that have not begun: pictures being decoded among them."""
+        return self._num_queued
+
+    @property
+    def queued_bytes(self) -> int:
+        return self._queued_bytes
+
+    # The loop
+
+    def _run(self) -> None:
+        while self._open or not self._closing:
+            try:
+                self.step(wait=True)
+            except Exception as error:  # nothing is known of the state any more
+                log.exception("the engine's loop failed")
+                with self._door:
+                    self._broken = True
+                self._pending = None
+                self._fail_all(
+                    EngineFailed(f"the engine failed ({type(error).__name__}) and takes no requests")
+                )
+                break
+        self.runtime.close()
+
+    def step(self, wait: bool = False) -> None:
+        """Launch the next step, then settle the one before it while the device is busy."""
+        self._admit_arrivals(wait and self._pending is None and not self._tickets)
+        plan = self.scheduler.plan()
+        launched = self._launch(plan) if plan is not None else None
+        if self.runtime.overlaps:
+            launched, self._pending = self._pending, launched
+        if launched is not None:
+            samples = launched.collect()
+            now = self._clock()
+            for update in self.scheduler.commit(samples):
+                self._publish(update, now)
+
+    def run_until_idle(self) -> None:
+        """Turn the loop here and now, for callers without a thread: tests and benchmarks."""
+        while self._tickets or self._inbox or self._pending is not None:
+            self.step()
+
+    def _admit_arrivals(self, wait: bool) -> None:
+        if wait:
+            with self._door:
+                until = self._deadlines[0][0] - self._clock() if self._deadlines else None
+                self._door.wait_for(lambda: self._inbox, until)
+        while self._inbox:
+            self._inbox.popleft()()
+        while self._deadlines and self._deadlines[0][0] <= self._clock():
+            self._expire(heapq.heappop(self._deadlines)[2])
+
+    def _launch(self, plan: StepPlan) -> Launched:
+        self.metrics.steps += 1
+        self._note_starts()
+        try:
+            return self.runtime.launch(plan)
+        except Exception:
+            log.exception("a step failed; its sequences are tried one by one")
+            return self._launch_one_by_one(plan)
+
+    def _launch_one_by_one(self, plan: StepPlan) -> "Collected":
+        """Find whose fault it was. Computing a span twice is harmless: the same goes into the same cells."""
+        samples: dict[int, Sample] = {}
+        by_slot = {sequence.slot: sequence for sequence in self.scheduler.running}
+        for slot, spans in groupby(plan.spans, key=lambda span: span.slot):
+            try:
+                samples |= self.runtime.launch(StepPlan(list(spans))).collect()
+            except KestrelError as error:
+                self._publish(self.scheduler.fail(by_slot[slot], error), self._clock())
+            except Exception as error:
+                failed = EngineFailed(f"computing this request failed ({type(error).__name__})")
+                self._publish(self.scheduler.fail(by_slot[slot], failed), self._clock())
+        return Collected(samples)
+
+    # A request's way in
+
+    def _prompt(self, skill: SkillSpec, request: Request) -> Prompt:
+        try:
+            prompt = skill.prompt(request, self._language)
+        except KestrelError:
+            raise
+        except Exception as error:  # anybody's code
+            raise EngineFailed(
+                f"skill {skill.name} could not make a prompt ({type(error).__name__})"
+            ) from error
+        image = self._language.config.image_prefix_length if prompt.with_image else 0
+        length = image + len(prompt.inputs)
+        if length >= self._limits.max_context:
+            raise PromptTooLong(
+                f"prompt needs {length:,} positions ({image:,} image + {len(prompt.inputs):,} text) and "
+                f"max_context is {self._limits.max_context:,}; "
+                "shorten the text or serve with a larger max_context"
+            )
+        return prompt
+
+    def _refuse_if_full(self, ticket: Ticket) -> None:
+        if self._broken:
+            raise Overloaded("the engine has failed and waits for its restart; try another server")
+        if self._closing:
+            raise Overloaded("the server is shutting down; try another one")
+        if self._num_queued >= self._limits.max_count:
+            raise Overloaded(
+                f"{self._num_queued} requests wait, and no more may (max_queue); try again later"
+            )
+        if self._queued_bytes + ticket.num_bytes > self._limits.max_bytes and self._queued_bytes:
+            raise Overloaded(
+                f"{self._queued_bytes:,} bytes of pictures wait, and {self._limits.max_bytes:,} may "
+                "(max_queue_bytes); try again later"
+            )
+
+    def _prepare_image(self, ticket: Ticket) -> None:
+        """In a worker thread."""
+        if ticket.done:
+            return
+        try:
+            image = self._prepare(ticket.request.image)
+        except KestrelError as error:
+            refused = error
+            self._call(lambda: self._end(ticket, refused))
+        except Exception as error:
+            failed = EngineFailed(f"the picture could not be prepared ({type(error).__name__})")
+            self._call(lambda: self._end(ticket, failed))
+        else:
+            self._call(lambda: self._arrive(ticket, image))
+
+    def _arrive(self, ticket: Ticket, image: PreparedImage | None) -> None:
+        if ticket.done:
+            return
+        request = ticket.request
+        try:
+            reply = ticket.skill.reply(request, self._language)
+        except KestrelError as error:
+            return self._end(ticket, error)
+        except Exception as error:
+            kind = type(error).__name__
+            return self._end(
+                ticket, EngineFailed(f"skill {ticket.skill.name} could not begin its reply ({kind})")
+            )
+        ticket.sequence = Sequence(
+            request_id=request.request_id,
+            reply=reply,
+            inputs=list(ticket.prompt.inputs),
+            root=(request.settings.adapter, image.key if image else None),
+            image=image,
+            image_length=self._language.config.image_prefix_length if image else 0,
+            sampling=self._sampling(ticket),
+            order=ticket.arrived_s + request.priority * self._limits.priority_s,
+        )
+        self._tickets[ticket.sequence] = ticket
+        self.scheduler.admit(ticket.sequence)
+
+    def _sampling(self, ticket: Ticket) -> Sampling:
+        settings, dialog = ticket.request.settings, self._language.config.dialog
+        if ticket.skill.greedy:
+            return Sampling(logprobs=settings.logprobs)
+        return Sampling(
+            temperature=dialog.temperature if settings.temperature is None else settings.temperature,
+            top_p=dialog.top_p if settings.top_p is None else settings.top_p,
+            top_k=settings.top_k or 0,
+            seed=random.getrandbits(63) if settings.seed is None else settings.seed,
+            logprobs=settings.logprobs,
+        )
+
+    # And out again
+
+    def _note_starts(self) -> None:
+        now = self._clock()
+        for sequence in self.scheduler.take_started():
+            ticket = self._tickets[sequence]
+            if ticket.queued:
+                self._leave_queue(ticket)
+                ticket.started_s = now
+                hit = sequence.cached_tokens > 0
+                self.metrics.prefix_hits += hit
+                self.metrics.prefix_misses += not hit
+                self.metrics.prompt_tokens += sequence.length
+                self.metrics.cached_tokens += sequence.cached_tokens
+                self.metrics.queue_s.observe(now - ticket.arrived_s)
+
+    def _publish(self, update: Update, now: float) -> None:
+        sequence, turn, error = update
+        ticket = self._tickets[sequence]
+        if error is not None:
+            return self._end(ticket, error)
+        self.metrics.output_tokens += 1
+        if ticket.first_s:
+            self.metrics.inter_token_s.observe(now - ticket.last_s)
+        else:
+            ticket.first_s = now
+            self.metrics.ttft_s.observe(now - ticket.arrived_s)
+        ticket.last_s = now
+        if turn.finish is not None:
+            self._end(ticket, self._finished(ticket, turn, turn.finish))
+        elif turn.text and ticket.request.stream:
+            self._tell(ticket, Chunk(turn.text, sequence.num_taken))
+
+    def _finished(self, ticket: Ticket, turn: Turn | None, reason: FinishReason) -> Event:
+        """The result, or an error where the skill fails to give one. Without a turn it is cut here."""
+        sequence, taken = ticket.sequence, 0
+        output: dict[str, Any] = {}
+        if sequence is not None:
+            try:
+                turn = turn or sequence.reply.cut()
+                output, taken = sequence.reply.output(), sequence.num_taken
+            except Exception as error:
+                kind = type(error).__name__
+                return EngineFailed(f"skill {ticket.skill.name} could not give its result ({kind})")
+        rest = Chunk(turn.text + turn.rest if turn else "", taken)
+        return Finished(EngineResult(ticket.request.request_id, reason, output, self._usage(ticket)), rest)
+
+    def _usage(self, ticket: Ticket) -> Usage:
+        def ms(begin: float, end: float) -> float:
+            return round(1000 * (end - begin), 3) if begin and end else 0.0
+
+        now, sequence = self._clock(), ticket.sequence
+        image = self._language.config.image_prefix_length if ticket.prompt.with_image else 0
+        return Usage(
+            input_tokens=image + len(ticket.prompt.inputs),
+            output_tokens=sequence.num_taken if sequence is not None else 0,
+            cached_tokens=sequence.cached_tokens if sequence is not None else 0,
+            queue_time_ms=ms(ticket.arrived_s, ticket.started_s or now),
+            prefill_time_ms=ms(ticket.started_s, ticket.first_s),
+            decode_time_ms=ms(ticket.first_s, ticket.last_s),
+            ttft_ms=ms(ticket.arrived_s, ticket.first_s),
+        )
+
+    def _cancel(self, ticket: Ticket) -> None:
+        if not ticket.done:
+            self._end(ticket, self._finished(ticket, None, "cancelled"))
+
+    def _set_deadline(self, ticket: Ticket, at_s: float) -> None:
+        heapq.heappush(self._deadlines, (at_s, next(self._ties), ticket))
+
+    def _expire(self, ticket: Ticket) -> None:
+        if not ticket.done:
+            state = "waiting" if ticket.queued else "being answered"
+            self._end(ticket, Cancelled(f"the request's deadline passed while it was {state}"))
+
+    def _fail_all(self, error: KestrelError) -> None:
+        with self._door:
+            tickets = list(self._open)
+        for ticket in tickets:
+            self._end(ticket, error)
+
+    def _end(self, ticket: Ticket, event: Event) -> None:
+        """Its one end, whatever it is and wherever the request stands."""
+        if ticket.done:
+            return
+        ticket.done = True
+        if ticket.queued:
+            self._leave_queue(ticket)
+        if ticket.sequence is not None:
+            del self._tickets[ticket.sequence]
+            if not ticket.sequence.ended:
+                self.scheduler.end(ticket.sequence)
+        skill = ticket.skill.name
+        outcome = event.result.finish_reason if isinstance(event, Finished) else type(event).__name__
+        self.metrics.requests[skill, outcome] += 1
+        self.metrics.request_s[skill].observe(self._clock() - ticket.arrived_s)
+        with self._door:
+            self._open.discard(ticket)
+        if len(self._deadlines) > 2 * len(self._open) + 64:  # mostly of requests that have ended
+            self._deadlines = [entry for entry in self._deadlines if not entry[2].done]
+            heapq.heapify(self._deadlines)
+        self._tell(ticket, event)
+
+    def _leave_queue(self, ticket: Ticket) -> None:
+        ticket.queued = False
+        with self._door:
+            self._num_queued -= 1
+            self._queued_bytes -= ticket.num_bytes
+
+    def _tell(self, ticket: Ticket, event: Event) -> None:
+        try:
+            ticket.sink(event)
+        except Exception:  # the listener's trouble must not become the others'
+            log.exception("the sink of request %s failed", ticket.request.request_id)
+
+    def _call(self, what: Callable[[], None]) -> None:
+        """Have the loop's thread do something, soon."""
+        with self._door:
+            self._inbox.append(what)
+            self._door.notify()
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    samples: Mapping[int, Sample]
+
+    def collect(self) -> Mapping[int, Sample]:
+        return self.samples
+
+
+def _num_bytes(image: object) -> int:
+    if isinstance(image, bytes | bytearray | memoryview):
+        return len(image)
+    size = getattr(image, "nbytes", 0)
+    return size if isinstance(size, int) else 0

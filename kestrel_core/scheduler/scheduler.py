@@ -1,0 +1,367 @@
+"""Who computes what in the next step: admission, paging, preemption, and what becomes of the samples.
+
+Owns the queue, the slots, the pages and the prefix cache. No torch, no threads, no clock: `plan` says what to
+launch, `commit` takes what came of it, and between two of them sequences join and leave.
+
+With a runtime that overlaps, a step is planned while the one before it is still computed. Its decodes then
+feed whatever that step will have sampled; if it turns out that a sequence ended or turned elsewhere, what was
+computed beyond is void. Steps run in order, so a page may be given away while an earlier step writes to it.
+"""
+
+import heapq
+from bisect import insort
+from collections import deque
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from itertools import count
+from typing import NamedTuple
+
+from kestrel_core.errors import EngineFailed, KestrelError
+from kestrel_core.scheduler.pages import PagePool
+from kestrel_core.scheduler.prefix_cache import PrefixCache
+from kestrel_core.sequence import Sequence, Turn
+from kestrel_core.step import Sample, Span, StepPlan
+
+LOOKAHEAD = 32  # how many waiting sequences are looked at when the first ones wait for an image in the works
+
+
+class Update(NamedTuple):
+    """What a step did for one sequence."""
+
+    sequence: Sequence
+    turn: Turn
+    error: KestrelError | None = None
+
+
+class Reading(NamedTuple):
+    """A readout under way."""
+
+    sequence: Sequence
+    epoch: int
+    slot: int
+    stop: int
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    max_running: int
+    max_context: int
+    step_tokens: int  # prefill stops adding to a step here, so that decodes are not stalled
+
+
+class Scheduler:
+    def __init__(self, pool: PagePool, prefix_cache: PrefixCache, page_size: int, limits: Limits) -> None:
+        self.pool = pool
+        self.prefix_cache = prefix_cache
+        assert limits.max_context <= (pool.num_pages - 1) * page_size, "one sequence alone could not finish"
+        self._page_size = page_size
+        self._limits = limits
+        self._waiting: list[tuple[float, int, Sequence]] = []  # a heap; ended ones drop out later
+        self._num_waiting = 0
+        self._ties = count()
+        self._running: list[Sequence] = []  # the one to be served first comes first
+        self._free_slots = list(range(limits.max_running, 0, -1))
+        self._in_flight: deque[list[Reading]] = deque()
+        self._building: set[Hashable] = set()  # roots whose image prefix is being computed right now
+        self._started: list[Sequence] = []
+        self.num_preemptions = 0
+
+    @property
+    def num_waiting(self) -> int:
+        return self._num_waiting
+
+    @property
+    def num_running(self) -> int:
+        return len(self._running)
+
+    @property
+    def running(self) -> list[Sequence]:
+        return list(self._running)
+
+    def take_started(self) -> list[Sequence]:
+        """Those that were given a slot since the last call, also again after a preemption."""
+        started, self._started = self._started, []
+        return started
+
+    def admit(self, sequence: Sequence) -> None:
+        """Queue it. `sequence.order` decides who is first: a time, moved by the priority's worth in seconds.
+
+        Two sequences keep their order whatever the time is, so ageing costs nothing: who came early enough
+        stands before any later one of a better priority.
+        """
+        heapq.heappush(self._waiting, (sequence.order, next(self._ties), sequence))
+        self._num_waiting += 1
+
+    def plan(self) -> StepPlan | None:
+        """The next step, or None when there is nothing to compute."""
+        num_preemptions = self.num_preemptions
+        for sequence in list(self._running):
+            self._make_room(sequence)
+        decoding = [sequence for sequence in self._running if self._may_decode(sequence)]
+        spans = [self._decode(sequence) for sequence in decoding]
+        budget = max(self._limits.step_tokens - len(spans), 1)
+        prefills: list[Span] = []
+        for sequence in self._running:
+            if sequence.computed < sequence.length:
+                budget -= self._prefill(sequence, budget, prefills)
+        if num_preemptions == self.num_preemptions:  # else those who gave way would come straight back
+            self._start_waiting(budget, prefills)
+        spans += prefills
+        if not spans:
+            return None
+        self._in_flight.append(self._expect(spans))
+        return StepPlan(spans)
+
+    def commit(self, samples: Mapping[int, Sample]) -> list[Update]:
+        """Take the samples of the oldest step under way."""
+        updates = []
+        for sequence, epoch, slot, stop in self._in_flight.popleft():
+            if sequence.ended or sequence.epoch != epoch:
+                continue  # cancelled, failed, or turned elsewhere meanwhile
+            sequence.num_pending -= 1
+            updates.append(self._take(sequence, samples[slot], stop))
+        return updates
+
+    def end(self, sequence: Sequence) -> None:
+        """Finished, failed or cancelled, in whatever state it is: gives everything back."""
+        assert not sequence.ended
+        sequence.ended = True
+        if sequence.slot:
+            self._release(sequence)
+        else:
+            self._num_waiting -= 1
+            if len(self._waiting) > 2 * self._num_waiting + LOOKAHEAD:  # mostly ended ones
+                self._waiting = [entry for entry in self._waiting if not entry[2].ended]
+                heapq.heapify(self._waiting)
+
+    def check(self) -> None:
+        """Raise if the books do not agree. For tests and idle moments."""
+        self.pool.check()
+        self.prefix_cache.check()
+        own = sum(len(s.pages) - len(s.prefix.pages) for s in self._running)
+        held = self.pool.num_pages - 1 - self.pool.num_free
+        assert held == own + self.prefix_cache.num_cached_pages, "a page is held by nobody we know"
+        slots = sorted(self._free_slots + [s.slot for s in self._running])
+        assert slots == list(range(1, self._limits.max_running + 1)), "a slot is lost or used twice"
+        waiting = sum(not s.ended and not s.slot for _, _, s in self._waiting)
+        assert waiting == self._num_waiting, "the queue is miscounted"
+        roots = {s.root for s in self._running if s.verified < s.image_length}
+        assert self._building <= roots, "an image is awaited that nobody computes"
+
+    # The steps of a plan
+
+    def _make_room(self, sequence: Sequence) -> None:
+        """Pages for what is known and for one position more, at the cost of those that come last."""
+        if not sequence.slot:
+            return  # gave way to one before it
+        stop = min(max(sequence.length, sequence.computed + 1), self._limits.max_context)
+        missing = -(-stop // self._page_size) - len(sequence.pages)
+        while missing > 0:
+            pages = self._allocate(missing)
+            if pages is not None:
+                sequence.pages += pages
+                return
+            last = self._running[-1]
+            self._preempt(last)
+            if last is sequence:
+                return
+
+    def _may_decode(self, sequence: Sequence) -> bool:
+        """One input is left, or the last readout is under way and there is a position for what it gives."""
+        left = sequence.length - sequence.computed
+        if left == 1:
+            return sequence.computed >= sequence.image_length
+        return left == 0 and sequence.length < self._limits.max_context
+
+    def _decode(self, sequence: Sequence) -> Span:
+        start = sequence.computed
+        known = start < sequence.length
+        sequence.computed += 1
+        return Span(
+            sequence.slot,
+            start,
+            start + 1,
+            sequence.pages,
+            (sequence.inputs[-1],) if known else None,
+            None,
+            sequence.reply.readout(sequence.num_pending),
+            sequence.sampling,
+            sequence.num_taken + sequence.num_pending,
+        )
+
+    def _prefill(self, sequence: Sequence, budget: int, spans: list[Span]) -> int:
+        """Add what fits of the positions not computed; say how many. Image prefixes go whole."""
+        used = 0
+        if sequence.computed < sequence.image_length:
+            if spans and budget < sequence.image_length:
+                return 0
+            stop = sequence.image_length
+            spans.append(Span(sequence.slot, 0, stop, sequence.pages, None, sequence.image))
+            sequence.computed = used = stop
+        start = sequence.computed
+        stop = min(sequence.length, start + budget - used)
+        if stop <= start:
+            return used
+        offset, last = sequence.image_length, stop == sequence.length
+        spans.append(
+            Span(
+                sequence.slot,
+                start,
+                stop,
+                sequence.pages,
+                tuple(sequence.inputs[start - offset : stop - offset]),
+                None,
+                sequence.reply.readout() if last else None,
+                sequence.sampling,
+                sequence.num_taken,
+            )
+        )
+        sequence.computed = stop
+        return used + stop - start
+
+    def _start_waiting(self, budget: int, spans: list[Span]) -> None:
+        """Give slots and pages to those who wait, in order, while the step has room for their prompts."""
+        aside: list[tuple[float, int, Sequence]] = []
+        while self._waiting and self._free_slots and len(aside) < LOOKAHEAD:
+            entry = heapq.heappop(self._waiting)
+            sequence = entry[2]
+            if sequence.ended:
+                continue
+            if sequence.root in self._building:
+                aside.append(entry)  # in a step or two the image is there for the asking
+                continue
+            if (spans and budget <= 0) or not self._start(sequence, budget, bool(spans)):
+                aside.append(entry)
+                break
+            budget -= self._prefill(sequence, budget, spans)
+        for entry in aside:
+            heapq.heappush(self._waiting, entry)
+
+    def _start(self, sequence: Sequence, budget: int, step_is_taken: bool) -> bool:
+        """Match a prefix, allocate the rest, acquire a slot; or change nothing."""
+        # At least one position is left to compute: there must be a state to read from.
+        keys = self._keys(sequence, (sequence.length - 1) // self._page_size)
+        prefix = self.prefix_cache.match(sequence.root, keys)
+        cached = len(prefix.pages) * self._page_size
+        if cached < sequence.image_length and step_is_taken and budget < sequence.image_length:
+            return False
+        self.prefix_cache.lock(prefix)
+        missing = -(-sequence.length // self._page_size) - len(prefix.pages)
+        # One more page for each that runs: else the newcomer would soon have to give way again.
+        spare = self.pool.num_free + self.prefix_cache.num_evictable_pages - missing
+        pages = self._allocate(missing) if spare >= len(self._running) else None
+        if pages is None:
+            self.prefix_cache.unlock(prefix)
+            return False
+        sequence.pages = [*prefix.pages, *pages]
+        sequence.prefix = prefix
+        sequence.computed = sequence.verified = cached
+        if not sequence.num_preemptions:
+            sequence.cached_tokens = cached
+        sequence.slot = self._free_slots.pop()
+        insort(self._running, sequence, key=lambda s: s.order)
+        self._started.append(sequence)
+        self._num_waiting -= 1
+        if cached < sequence.image_length and self.prefix_cache.enabled:
+            self._building.add(sequence.root)
+        return True
+
+    def _expect(self, spans: list[Span]) -> list[Reading]:
+        by_slot = {sequence.slot: sequence for sequence in self._running}
+        readings = []
+        for span in spans:
+            if span.readout is not None:
+                sequence = by_slot[span.slot]
+                sequence.num_pending += 1
+                readings.append(Reading(sequence, sequence.epoch, span.slot, span.stop))
+        return readings
+
+    # What becomes of a sample
+
+    def _take(self, sequence: Sequence, sample: Sample, stop: int) -> Update:
+        if not sample.finite:
+            return self.fail(sequence, EngineFailed("the model's output is not a number for this request"))
+        try:
+            turn = sequence.reply.take(sample)
+        except Exception as error:  # a skill is anybody's code; its fault is this request's alone
+            kind = type(error).__name__
+            return self.fail(sequence, EngineFailed(f"the skill could not read the model's output ({kind})"))
+        sequence.num_taken += 1
+        first = sequence.verified < sequence.image_length or sequence.num_taken == 1
+        sequence.verified = stop
+        if turn.finish is None and sequence.length + len(turn.feed or (0,)) > self._limits.max_context:
+            cut = sequence.reply.cut()
+            turn = Turn(turn.text + cut.text, cut.rest, finish="length")
+        if turn.finish is not None:
+            self.end(sequence)
+            return Update(sequence, turn)
+        if turn.feed is None:
+            sequence.inputs.append(sample.feed)
+        else:
+            self._turn_elsewhere(sequence, turn)
+        if first and sequence.slot:
+            self._share(sequence)
+        return Update(sequence, turn)
+
+    def _turn_elsewhere(self, sequence: Sequence, turn: Turn) -> None:
+        """Feed something else than the sample: what an overlapping step made of that is void."""
+        assert turn.feed is not None
+        sequence.epoch += sequence.num_pending > 0
+        sequence.num_pending = 0
+        sequence.computed = min(sequence.computed, sequence.length)
+        sequence.inputs += turn.feed
+
+    def fail(self, sequence: Sequence, error: KestrelError) -> Update:
+        sequence.verified = 0  # nothing of it is to be trusted
+        self.end(sequence)
+        return Update(sequence, Turn(), error)
+
+    # Pages, slots and prefixes
+
+    def _allocate(self, count: int) -> list[int] | None:
+        pages = self.pool.allocate(count)
+        if pages is None and self.prefix_cache.evict(count - self.pool.num_free):
+            pages = self.pool.allocate(count)
+        return pages
+
+    def _keys(self, sequence: Sequence, num_pages: int) -> list[Hashable]:
+        """One key a page. Image prefixes end with a page, and all under one root are the same."""
+        size = self._page_size
+        of_image = sequence.image_length // size
+        inputs = sequence.inputs
+        of_text = (tuple(inputs[at * size : (at + 1) * size]) for at in range(num_pages - of_image))
+        return [*range(min(of_image, num_pages)), *of_text]
+
+    def _share(self, sequence: Sequence) -> None:
+        """Let others match the prompt from now on. Its full pages become the cache's, under a lock."""
+        num_pages = sequence.verified // self._page_size
+        before = len(sequence.prefix.pages)
+        prefix = self.prefix_cache.insert(
+            sequence.root, self._keys(sequence, num_pages), sequence.pages[:num_pages]
+        )
+        self.prefix_cache.lock(prefix)
+        self.prefix_cache.unlock(sequence.prefix)
+        self.pool.free(sequence.pages[before : len(prefix.pages)])
+        sequence.pages[: len(prefix.pages)] = prefix.pages
+        sequence.prefix = prefix
+        self._building.discard(sequence.root)
+
+    def _preempt(self, sequence: Sequence) -> None:
+        """Back into the queue, at its old place. What it said and what is in flight for it stays."""
+        self._release(sequence)
+        sequence.num_preemptions += 1
+        self.num_preemptions += 1
+        self.admit(sequence)
+
+    def _release(self, sequence: Sequence) -> None:
+        num_pages = min(sequence.verified, sequence.length) // self._page_size
+        if num_pages > len(sequence.prefix.pages):
+            keys = self._keys(sequence, num_pages)
+            self.prefix_cache.insert(sequence.root, keys, sequence.pages[:num_pages])
+        if sequence.verified < sequence.image_length:
+            self._building.discard(sequence.root)
+        self.pool.free(sequence.pages[len(sequence.prefix.pages) :])
+        self.prefix_cache.unlock(sequence.prefix)
+        self._free_slots.append(sequence.slot)
+        self._running.remove(sequence)
+        sequence.slot, sequence.pages, sequence.prefix, sequence.computed = 0, [], None, 0
