@@ -15,7 +15,7 @@ from kestrel_core.images import ImageLimits
 from kestrel_core.loop import QueueLimits, StepLoop
 from kestrel_core.metrics import Metrics
 from kestrel_core.moondream.checkpoint import open_checkpoint
-from kestrel_core.moondream.config import MOONDREAM2, MOONDREAM3, MoondreamConfig
+from kestrel_core.moondream.config import MOONDREAM2, MOONDREAM3, MOONDREAM_TINY, MoondreamConfig
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.weights import load_config, load_weights, random_weights
 from kestrel_core.preparer import Preparer
@@ -28,7 +28,12 @@ from kestrel_core.skills.standard import standard_skills
 from kestrel_core.tokenizer import Tokenizer
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
-CONFIGS = {"moondream2": MOONDREAM2, "moondream3-preview": MOONDREAM3, "moondream3.1-9B-A2B": MOONDREAM3}
+CONFIGS = {
+    "moondream2": MOONDREAM2,
+    "moondream3-preview": MOONDREAM3,
+    "moondream3.1-9B-A2B": MOONDREAM3,
+    "moondream-tiny": MOONDREAM_TINY,
+}
 
 Progress = Callable[[int, int], None]
 
@@ -72,18 +77,27 @@ class Engine:
 def build_engine(
     config: RuntimeConfig, skills: SkillRegistry | None = None, progress: Progress | None = None
 ) -> Engine:
-    model = open_model(config, progress)
-    return start_engine(model, config, skills)
+    """Load the model and start the engine's thread."""
+    return start_engine(open_model(config, progress), config, skills)
 
 
 def start_engine(model: LoadedModel, config: RuntimeConfig, skills: SkillRegistry | None = None) -> Engine:
-    """An engine over a model that is loaded already; it starts its thread."""
+    """An engine over a model that is loaded already."""
+    engine = assemble_engine(model, config, skills)
+    engine.loop.start()
+    return engine
+
+
+def assemble_engine(
+    model: LoadedModel, config: RuntimeConfig, skills: SkillRegistry | None = None, overlaps: bool = False
+) -> Engine:
+    """An engine whose loop nobody turns yet: for callers that call `loop.step()` themselves."""
     shape = model.network.config
     page_size = best_page_size(shape.image_prefix_length)
     max_context = min(config.max_context or shape.text.max_context, shape.text.max_context)
     tokens = config.kv_cache_tokens or 2 * config.max_batch_size * max_context
     num_pages = 1 + max(-(-tokens // page_size), -(-max_context // page_size))
-    runtime = TorchRuntime(model.network, num_pages, page_size)
+    runtime = TorchRuntime(model.network, num_pages, page_size, overlaps)
     pool, metrics = PagePool(num_pages), Metrics()
     scheduler = Scheduler(
         pool,
@@ -112,7 +126,6 @@ def start_engine(model: LoadedModel, config: RuntimeConfig, skills: SkillRegistr
         metrics,
         config.image_workers,
     )
-    loop.start()
     return Engine(loop, model.language, runtime)
 
 
@@ -128,7 +141,7 @@ def open_model(config: RuntimeConfig, progress: Progress | None = None) -> Loade
                 config, load_config(Path(config.model_path), default), tokenizer, device, dtype
             )
         return load_model(Path(config.model_path), tokenizer, device, dtype, default, progress)
-    if config.weights == "random":
+    if config.weights == "random" or config.model == "moondream-tiny":  # which has no trained weights yet
         if default is None:
             raise BadCheckpoint(f'there is no model "{config.model}"; there are {", ".join(CONFIGS)}')
         return _random_model(config, default, tokenizer, device, dtype)

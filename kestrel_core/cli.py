@@ -36,6 +36,11 @@ def _parser() -> argparse.ArgumentParser:
     parity.add_argument("folder", type=Path, metavar="DIR", help="checkpoint with golden values")
     parity.add_argument("--device", default="cpu", help="cpu, cuda or cuda:N (default: %(default)s)")
     parity.add_argument("--dtype", default="float32", choices=("float32", "bfloat16"))
+    parity.add_argument(
+        "--engine",
+        action="store_true",
+        help="also run every golden decode through the whole engine: alone, mixed, cached, preempted",
+    )
     parity.add_argument("--json", action="store_true", help="print nothing but the JSON line to stdout")
     parity.set_defaults(run=_parity)
     return parser
@@ -44,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
 def _parity(options: argparse.Namespace, console: Console) -> int:
     from kestrel_core.commands.parity.command import parity
 
-    return 0 if parity(options.folder, options.device, options.dtype, console) else 1
+    return 0 if parity(options.folder, options.device, options.dtype, console, options.engine) else 1
 
 
 if __name__ == "__main__":

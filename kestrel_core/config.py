@@ -1,5 +1,6 @@
 """How the engine runs: one frozen dataclass, from keywords, `KESTREL_*` variables or Triton parameters."""
 
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -14,7 +15,9 @@ def _option(default: Any, meaning: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class RuntimeConfig:
-    model: str = _option("moondream3-preview", "moondream2, moondream3-preview or moondream3.1-9B-A2B")
+    model: str = _option(
+        "moondream3-preview", "moondream2, moondream3-preview, moondream3.1-9B-A2B or moondream-tiny"
+    )
     model_path: str | None = _option(None, "local checkpoint: a folder, a safetensors file or index, a .pt")
     tokenizer_path: str | None = _option(None, "tokenizer.json, where it is not beside the checkpoint")
     weights: str = _option("checkpoint", "checkpoint, or random: seeded weights of the model's shape")
@@ -37,8 +40,8 @@ class RuntimeConfig:
     def __post_init__(self) -> None:
         for option in fields(self):
             value = getattr(self, option.name)
-            if type(value) in (int, float) and option.name != "seed" and value <= 0:
-                raise InvalidRequest(f"{option.name} is {value}; it must be more than 0")
+            if type(value) in (int, float) and option.name != "seed" and not 0 < value < math.inf:
+                raise InvalidRequest(f"{option.name} is {value}; it must be more than 0, and finite")
         for name, known in (
             ("weights", ("checkpoint", "random")),
             ("dtype", ("auto", "float32", "bfloat16", "float16")),

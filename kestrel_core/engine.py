@@ -13,7 +13,7 @@ from kestrel_core.build import Engine, build_engine
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.errors import InvalidRequest, KestrelError
 from kestrel_core.loop import Ticket
-from kestrel_core.messages import Chunk, EngineResult, Event, Finished, Request, parse_settings
+from kestrel_core.messages import Chunk, EngineResult, Event, Finished, Request, number, parse_settings
 from kestrel_core.skills import SkillRegistry
 
 
@@ -55,7 +55,8 @@ class EngineStream:
     def sink(self, event: Event) -> None:
         """From the engine's thread. One wake-up of the event loop serves all events until it runs."""
         self._arrived.append(event)
-        if not self._wakeups_due:
+        # A wake-up that is due in a closed event loop never comes.
+        if not self._wakeups_due or self._loop.is_closed():
             self._wakeups_due = True
             try:
                 self._loop.call_soon_threadsafe(self._receive)
@@ -196,7 +197,7 @@ class InferenceEngine:
             settings=parse_settings(settings),
             request_id=request_id if request_id is not None else str(next(self._ids)),
             stream=stream,
-            priority=priority,
+            priority=number("PRIORITY", priority, int, -(2**31), 2**31 - 1),
             timeout_s=timeout_s,
         )
         if timeout_s is not None and not timeout_s > 0:

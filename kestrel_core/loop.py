@@ -9,7 +9,7 @@ import logging
 import random
 import threading
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -162,7 +162,7 @@ class StepLoop:
     # The loop
 
     def _run(self) -> None:
-        while self._open or not self._closing:
+        while self._open or self._pending is not None or not self._closing:
             try:
                 self.step(wait=True)
             except Exception as error:  # nothing is known of the state any more
@@ -184,10 +184,7 @@ class StepLoop:
         if self.runtime.overlaps:
             launched, self._pending = self._pending, launched
         if launched is not None:
-            samples = launched.collect()
-            now = self._clock()
-            for update in self.scheduler.commit(samples):
-                self._publish(update, now)
+            self._publish(self.scheduler.commit(launched.collect()))
 
     def run_until_idle(self) -> None:
         """Turn the loop here and now, for callers without a thread: tests and benchmarks."""
@@ -197,7 +194,9 @@ class StepLoop:
     def _admit_arrivals(self, wait: bool) -> None:
         if wait:
             with self._door:
-                until = self._deadlines[0][0] - self._clock() if self._deadlines else None
+                until = threading.TIMEOUT_MAX  # more than that cannot be waited for
+                if self._deadlines:
+                    until = min(until, self._deadlines[0][0] - self._clock())
                 self._door.wait_for(lambda: self._inbox, until)
         while self._inbox:
             self._inbox.popleft()()
@@ -215,16 +214,18 @@ class StepLoop:
 
     def _launch_one_by_one(self, plan: StepPlan) -> "Collected":
         """Find whose fault it was. Computing a span twice is harmless: the same goes into the same cells."""
+        if self._pending is not None:  # steps are collected in the order of their launch
+            self._pending = Collected(self._pending.collect())
         samples: dict[int, Sample] = {}
         by_slot = {sequence.slot: sequence for sequence in self.scheduler.running}
         for slot, spans in groupby(plan.spans, key=lambda span: span.slot):
             try:
                 samples |= self.runtime.launch(StepPlan(list(spans))).collect()
             except KestrelError as error:
-                self._publish(self.scheduler.fail(by_slot[slot], error), self._clock())
+                self._publish([self.scheduler.fail(by_slot[slot], error)])
             except Exception as error:
                 failed = EngineFailed(f"computing this request failed ({type(error).__name__})")
-                self._publish(self.scheduler.fail(by_slot[slot], failed), self._clock())
+                self._publish([self.scheduler.fail(by_slot[slot], failed)])
         return Collected(samples)
 
     # A request's way in
@@ -238,6 +239,8 @@ class StepLoop:
             raise EngineFailed(
                 f"skill {skill.name} could not make a prompt ({type(error).__name__})"
             ) from error
+        if not prompt.inputs:
+            raise EngineFailed(f"skill {skill.name} made an empty prompt; there is nothing to answer")
         image = self._language.config.image_prefix_length if prompt.with_image else 0
         length = image + len(prompt.inputs)
         if length >= self._limits.max_context:
@@ -332,22 +335,32 @@ class StepLoop:
                 self.metrics.cached_tokens += sequence.cached_tokens
                 self.metrics.queue_s.observe(now - ticket.arrived_s)
 
-    def _publish(self, update: Update, now: float) -> None:
-        sequence, turn, error = update
-        ticket = self._tickets[sequence]
-        if error is not None:
-            return self._end(ticket, error)
-        self.metrics.output_tokens += 1
-        if ticket.first_s:
-            self.metrics.inter_token_s.observe(now - ticket.last_s)
-        else:
-            ticket.first_s = now
-            self.metrics.ttft_s.observe(now - ticket.arrived_s)
-        ticket.last_s = now
-        if turn.finish is not None:
-            self._end(ticket, self._finished(ticket, turn, turn.finish))
-        elif turn.text and ticket.request.stream:
-            self._tell(ticket, Chunk(turn.text, sequence.num_taken))
+    def _publish(self, updates: list[Update]) -> None:
+        now, tickets, metrics = self._clock(), self._tickets, self.metrics
+        waited: defaultdict[float, int] = defaultdict(int)  # almost all of a step since the same moment
+        ended: list[tuple[Ticket, Turn, FinishReason]] = []
+        for sequence, turn, error in updates:
+            ticket = tickets[sequence]
+            if error is not None:
+                self._end(ticket, error)
+                continue
+            if ticket.first_s:
+                waited[ticket.last_s] += 1
+            else:
+                ticket.first_s = now
+                metrics.output_tokens += 1
+                metrics.ttft_s.observe(now - ticket.arrived_s)
+            ticket.last_s = now
+            text, _, _, finish = turn
+            if finish is not None:
+                ended.append((ticket, turn, finish))
+            elif text and ticket.request.stream:
+                self._tell(ticket, Chunk(text, sequence.num_taken))
+        for last_s, num_tokens in waited.items():
+            metrics.output_tokens += num_tokens
+            metrics.inter_token_s.observe(now - last_s, num_tokens)
+        for ticket, turn, reason in ended:  # whoever hears of the end finds it counted
+            self._end(ticket, self._finished(ticket, turn, reason))
 
     def _finished(self, ticket: Ticket, turn: Turn | None, reason: FinishReason) -> Event:
         """The result, or an error where the skill fails to give one. Without a turn it is cut here."""
@@ -401,13 +414,14 @@ class StepLoop:
         """Its one end, whatever it is and wherever the request stands."""
         if ticket.done:
             return
+        sequence = ticket.sequence
+        if sequence is not None and not sequence.ended and not self._broken:
+            self.scheduler.end(sequence)  # first: should it raise, the request still ends, with all others
         ticket.done = True
         if ticket.queued:
             self._leave_queue(ticket)
-        if ticket.sequence is not None:
-            del self._tickets[ticket.sequence]
-            if not ticket.sequence.ended:
-                self.scheduler.end(ticket.sequence)
+        if sequence is not None:
+            del self._tickets[sequence]
         skill = ticket.skill.name
         outcome = event.result.finish_reason if isinstance(event, Finished) else type(event).__name__
         self.metrics.requests[skill, outcome] += 1

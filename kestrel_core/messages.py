@@ -1,6 +1,5 @@
 """What a caller asks and what comes back. Checked where it comes from outside, trusted inside."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal, NamedTuple
@@ -47,26 +46,27 @@ def parse_settings(values: Mapping[str, Any] | None) -> Settings:
         raise InvalidRequest(f"there is no setting {', '.join(map(str, unknown))}; there are {known}")
     for name, (kind, least, most) in RANGES.items():
         if name in given:
-            given[name] = _number(name.upper(), given[name], kind, least, most)
+            given[name] = number(name.upper(), given[name], kind, least, most)
     if "adapter" in given and not isinstance(given["adapter"], str):
         raise InvalidRequest("ADAPTER must be a string")
     given["stop"] = _stops(given.get("stop", ()))
     return Settings(**given)
 
 
-def _number(name: str, value: Any, kind: type, least: float, most: float) -> Any:
+def number(name: str, value: Any, kind: type, least: float, most: float) -> Any:
+    """A caller's number, checked."""
     whole = isinstance(value, int) and not isinstance(value, bool)
     if not whole and not (kind is float and isinstance(value, float)):
         raise InvalidRequest(
             f"{name} is {value!r}; it must be {'a number' if kind is float else 'an integer'}"
         )
-    if not math.isfinite(value) or not least <= value <= most:
+    if not least <= value <= most:  # so NaN is out too
         raise InvalidRequest(f"{name} is {value}; it can be from {least:g} to {most:g}")
     return kind(value)
 
 
 def _stops(value: Any) -> tuple[str, ...]:
-    stops = (value,) if isinstance(value, str) else tuple(value)
+    stops = tuple(value) if isinstance(value, list | tuple) else (value,)
     if len(stops) > MAX_STOPS:
         raise InvalidRequest(f"STOP has {len(stops)} strings; at most {MAX_STOPS} are taken")
     for stop in stops:

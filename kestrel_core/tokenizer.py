@@ -4,8 +4,8 @@ A user's text never becomes a special token: whatever is spelled `<|endoftext|>`
 Decoding works on the tokens' bytes, so that a stream neither cuts a character nor decodes a line twice.
 """
 
-import codecs
 import json
+from codecs import utf_8_decode
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -13,8 +13,6 @@ from tokenizers import Tokenizer as Vocabulary
 
 from kestrel_core.errors import BadCheckpoint
 from kestrel_core.moondream.config import MoondreamConfig
-
-_CJK = ((0x4E00, 0x9FFF), (0x3400, 0x4DBF), (0x2F800, 0x2FA1F))
 
 
 class Tokenizer:
@@ -91,32 +89,45 @@ class TextStream:
     """Cuts one answer into chunks at spaces, line ends and CJK characters; they add up to the whole text."""
 
     def __init__(self, tokenizer: Tokenizer) -> None:
-        self._tokenizer = tokenizer
-        self._utf8 = codecs.getincrementaldecoder("utf-8")("replace")
+        self._bytes_of = tokenizer.bytes_of
+        self._cut = b""  # the first bytes of a character
         self._held = ""
 
     def feed(self, token_id: int) -> str:
         """The text that may be shown now, often none."""
-        fresh = self._utf8.decode(self._tokenizer.bytes_of(token_id))
-        held = self._held + fresh
+        data = self._bytes_of(token_id)
+        if data.isascii() and not self._cut:  # most of the time, and three times as quick
+            held = self._held + data.decode()
+        else:
+            data = self._cut + data
+            fresh, used = utf_8_decode(data, "replace", False)
+            self._cut = data[used:]
+            held = self._held + fresh
         if not held:
             return ""
-        cut_character = bool(self._utf8.getstate()[0])
-        if not cut_character and (held[-1] == "\n" or _is_cjk(held[-1])):
+        last = held[-1]
+        if (last == "\n" or (last > "\u33ff" and _is_cjk(last))) and not self._cut:
             self._held = ""
             return held
-        stop = held.rfind(" ") + 1
-        self._held = held[stop:]
-        return held[:stop]
+        if " " not in held:
+            self._held = held
+            return ""
+        words, space, self._held = held.rpartition(" ")
+        return words + space
 
     def finish(self) -> str:
         """What is left, a half character included."""
-        rest, self._held = self._held + self._utf8.decode(b"", final=True), ""
+        rest = self._held + self._cut.decode("utf-8", "replace")
+        self._held, self._cut = "", b""
         return rest
 
 
 def _is_cjk(character: str) -> bool:
-    return any(first <= ord(character) <= last for first, last in _CJK)
+    return (
+        "\u4e00" <= character <= "\u9fff"
+        or "\u3400" <= character <= "\u4dbf"
+        or "\U0002f800" <= character <= "\U0002fa1f"
+    )
 
 
 def _require(true: bool, problem: str) -> None:

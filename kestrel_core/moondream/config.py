@@ -236,6 +236,43 @@ MOONDREAM3 = replace(
     dialog=DialogConfig(),
 )
 
+# Small enough for a CPU, with every part of a Moondream 3: tiles, tau, experts, region heads.
+MOONDREAM_TINY = replace(
+    MOONDREAM3,
+    text=replace(
+        MOONDREAM3.text,
+        dim=192,
+        ff_dim=512,
+        n_layers=6,
+        vocab_size=1024,
+        max_context=1024,
+        n_heads=3,
+        n_kv_heads=3,
+        moe=MoEConfig(num_experts=8, start_layer=2, experts_per_token=2, expert_inner_dim=192),
+    ),
+    vision=replace(
+        MOONDREAM3.vision,
+        enc_dim=160,
+        enc_n_layers=6,
+        enc_ff_dim=480,
+        enc_n_heads=4,
+        crop_size=196,
+        max_crops=4,
+        overlap_margin=2,
+        proj_inner_dim=384,
+        proj_out_dim=192,
+    ),
+    region=replace(MOONDREAM3.region, dim=192, coord_feat_dim=128, size_feat_dim=128),
+    tokenizer=TokenizerConfig(
+        templates=Templates(
+            caption=Captions((1, 10, 2, 15, 3), (1, 10, 2, 16, 3), (1, 10, 2, 17, 3)),
+            query=Template((1, 11, 2), (3,)),
+            detect=Template((1, 12, 2), (3,)),
+            point=Template((1, 13, 2), (3,)),
+        ),
+    ),
+)
+
 
 def parse_config(document: object, default: MoondreamConfig | None = None) -> MoondreamConfig:
     """A checkpoint's `config.json` over the defaults of its generation (or `default`, if it does not say)."""
@@ -262,7 +299,7 @@ def _generation(document: Mapping[str, Any], sections: Mapping[str, Any]) -> Moo
     kind = document.get("model_type")
     if kind is not None:
         known = {"moondream1": MOONDREAM2, "moondream2": MOONDREAM2, "moondream3": MOONDREAM3}
-        if kind not in known:
+        if not isinstance(kind, str) or kind not in known:
             raise BadCheckpoint(f'config.json: model_type "{kind}" is none of {", ".join(known)}')
         return known[kind]
     text, region = sections.get("text"), sections.get("region")

@@ -14,32 +14,21 @@ from collections import deque
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from itertools import count
-from typing import NamedTuple
+from typing import Any
 
 from kestrel_core.errors import EngineFailed, KestrelError
 from kestrel_core.scheduler.pages import PagePool
 from kestrel_core.scheduler.prefix_cache import PrefixCache
-from kestrel_core.sequence import Sequence, Turn
-from kestrel_core.step import Sample, Span, StepPlan
+from kestrel_core.sequence import GO_ON, Sequence, Turn
+from kestrel_core.step import Input, Kind, Readout, Sample, Span, StepPlan
 
 LOOKAHEAD = 32  # how many waiting sequences are looked at when the first ones wait for an image in the works
 
 
-class Update(NamedTuple):
-    """What a step did for one sequence."""
-
-    sequence: Sequence
-    turn: Turn
-    error: KestrelError | None = None
-
-
-class Reading(NamedTuple):
-    """A readout under way."""
-
-    sequence: Sequence
-    epoch: int
-    slot: int
-    stop: int
+# Each step makes one of these for each sequence, and a plain tuple takes a tenth of the time of a named one.
+Reading = tuple[Sequence, int, int, int]  # a readout under way: its sequence, epoch and slot, its span's stop
+Update = tuple[Sequence, Turn, KestrelError | None]  # what a step did for a sequence
+new_span = Span.__new__  # as many, and type's own call would add half to the price of each
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +36,25 @@ class Limits:
     max_running: int
     max_context: int
     step_tokens: int  # prefill stops adding to a step here, so that decodes are not stalled
+
+
+class LostReply:
+    """In place of a reply that could not say what to read: its next sample is its end."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def readout(self, ahead: int = 0) -> Readout:
+        return Readout(Kind.TOKEN)
+
+    def take(self, sample: Sample) -> Turn:
+        raise self._error
+
+    def cut(self) -> Turn:
+        return GO_ON
+
+    def output(self) -> dict[str, Any]:
+        return {}
 
 
 class Scheduler:
@@ -95,21 +103,34 @@ class Scheduler:
     def plan(self) -> StepPlan | None:
         """The next step, or None when there is nothing to compute."""
         num_preemptions = self.num_preemptions
+        max_context, page_size = self._limits.max_context, self._page_size
+        spans: list[Span] = []
+        readings: list[Reading] = []
+        prefilling: list[Sequence] = []
+        # In order, and those who give way are behind the one they give way to: no span is ever taken back.
         for sequence in list(self._running):
-            self._make_room(sequence)
-        decoding = [sequence for sequence in self._running if self._may_decode(sequence)]
-        spans = [self._decode(sequence) for sequence in decoding]
+            length, computed = sequence.image_length + len(sequence.inputs), sequence.computed
+            room = len(sequence.pages) * page_size
+            if (room < length or room <= computed < max_context) and not self._make_room(sequence):
+                continue
+            if computed < length - 1 or computed < sequence.image_length:
+                prefilling.append(sequence)
+            elif computed <= length and computed < max_context:
+                # One input is left, or the last readout is under way and there is a position for what it gives.
+                spans.append(self._decode(sequence, computed < length))
+                readings.append((sequence, sequence.epoch, sequence.slot, computed + 1))
         budget = max(self._limits.step_tokens - len(spans), 1)
         prefills: list[Span] = []
-        for sequence in self._running:
-            if sequence.computed < sequence.length:
-                budget -= self._prefill(sequence, budget, prefills)
+        for sequence in prefilling:
+            budget -= self._prefill(sequence, budget, prefills)
         if num_preemptions == self.num_preemptions:  # else those who gave way would come straight back
             self._start_waiting(budget, prefills)
-        spans += prefills
+        if prefills:
+            spans += prefills
+            readings += self._expect(prefills)
         if not spans:
             return None
-        self._in_flight.append(self._expect(spans))
+        self._in_flight.append(readings)
         return StepPlan(spans)
 
     def commit(self, samples: Mapping[int, Sample]) -> list[Update]:
@@ -145,48 +166,40 @@ class Scheduler:
         assert slots == list(range(1, self._limits.max_running + 1)), "a slot is lost or used twice"
         waiting = sum(not s.ended and not s.slot for _, _, s in self._waiting)
         assert waiting == self._num_waiting, "the queue is miscounted"
-        roots = {s.root for s in self._running if s.verified < s.image_length}
+        roots = {s.root for s in self._running if len(s.prefix.pages) * self._page_size < s.image_length}
         assert self._building <= roots, "an image is awaited that nobody computes"
 
     # The steps of a plan
 
-    def _make_room(self, sequence: Sequence) -> None:
-        """Pages for what is known and for one position more, at the cost of those that come last."""
-        if not sequence.slot:
-            return  # gave way to one before it
+    def _make_room(self, sequence: Sequence) -> bool:
+        """Pages for what is known and for one position more, at the cost of those that come last.
+
+        False: it had to give way itself.
+        """
         stop = min(max(sequence.length, sequence.computed + 1), self._limits.max_context)
-        missing = -(-stop // self._page_size) - len(sequence.pages)
-        while missing > 0:
-            pages = self._allocate(missing)
+        while sequence.slot:  # else it gave way to one before it
+            pages = self._allocate(-(-stop // self._page_size) - len(sequence.pages))
             if pages is not None:
                 sequence.pages += pages
-                return
-            last = self._running[-1]
-            self._preempt(last)
-            if last is sequence:
-                return
+                return True
+            self._preempt(self._running[-1])
+        return False
 
-    def _may_decode(self, sequence: Sequence) -> bool:
-        """One input is left, or the last readout is under way and there is a position for what it gives."""
-        left = sequence.length - sequence.computed
-        if left == 1:
-            return sequence.computed >= sequence.image_length
-        return left == 0 and sequence.length < self._limits.max_context
-
-    def _decode(self, sequence: Sequence) -> Span:
-        start = sequence.computed
-        known = start < sequence.length
-        sequence.computed += 1
-        return Span(
+    def _decode(self, sequence: Sequence, known: bool) -> Span:
+        start, pending = sequence.computed, sequence.num_pending
+        sequence.computed = start + 1
+        sequence.num_pending = pending + 1
+        return new_span(
+            Span,
             sequence.slot,
             start,
             start + 1,
             sequence.pages,
             (sequence.inputs[-1],) if known else None,
             None,
-            sequence.reply.readout(sequence.num_pending),
+            self._readout(sequence, pending),
             sequence.sampling,
-            sequence.num_taken + sequence.num_pending,
+            sequence.num_taken + pending,
         )
 
     def _prefill(self, sequence: Sequence, budget: int, spans: list[Span]) -> int:
@@ -211,13 +224,20 @@ class Scheduler:
                 sequence.pages,
                 tuple(sequence.inputs[start - offset : stop - offset]),
                 None,
-                sequence.reply.readout() if last else None,
+                self._readout(sequence) if last else None,
                 sequence.sampling,
                 sequence.num_taken,
             )
         )
         sequence.computed = stop
         return used + stop - start
+
+    def _readout(self, sequence: Sequence, ahead: int = 0) -> Readout:
+        try:
+            return sequence.reply.readout(ahead)
+        except Exception as error:  # a skill is anybody's code; its fault is this request's alone
+            sequence.reply = LostReply(error)
+            return sequence.reply.readout(ahead)
 
     def _start_waiting(self, budget: int, spans: list[Span]) -> None:
         """Give slots and pages to those who wait, in order, while the step has room for their prompts."""
@@ -267,13 +287,14 @@ class Scheduler:
         return True
 
     def _expect(self, spans: list[Span]) -> list[Reading]:
+        """Of spans that are no decodes."""
         by_slot = {sequence.slot: sequence for sequence in self._running}
         readings = []
         for span in spans:
             if span.readout is not None:
                 sequence = by_slot[span.slot]
                 sequence.num_pending += 1
-                readings.append(Reading(sequence, sequence.epoch, span.slot, span.stop))
+                readings.append((sequence, sequence.epoch, span.slot, span.stop))
         return readings
 
     # What becomes of a sample
@@ -283,38 +304,39 @@ class Scheduler:
             return self.fail(sequence, EngineFailed("the model's output is not a number for this request"))
         try:
             turn = sequence.reply.take(sample)
-        except Exception as error:  # a skill is anybody's code; its fault is this request's alone
+            feed, finish = turn.feed, turn.finish
+            length = sequence.image_length + len(sequence.inputs) + (1 if feed is None else len(feed))
+            if finish is None and length > self._limits.max_context:
+                cut, finish = sequence.reply.cut(), "length"
+                turn = Turn(turn.text + cut.text, cut.rest, finish=finish)
+        except Exception as error:  # as above
             kind = type(error).__name__
             return self.fail(sequence, EngineFailed(f"the skill could not read the model's output ({kind})"))
         sequence.num_taken += 1
         first = sequence.verified < sequence.image_length or sequence.num_taken == 1
         sequence.verified = stop
-        if turn.finish is None and sequence.length + len(turn.feed or (0,)) > self._limits.max_context:
-            cut = sequence.reply.cut()
-            turn = Turn(turn.text + cut.text, cut.rest, finish="length")
-        if turn.finish is not None:
+        if finish is not None:
             self.end(sequence)
-            return Update(sequence, turn)
-        if turn.feed is None:
+            return sequence, turn, None
+        if feed is None:
             sequence.inputs.append(sample.feed)
         else:
-            self._turn_elsewhere(sequence, turn)
+            self._turn_elsewhere(sequence, feed)
         if first and sequence.slot:
             self._share(sequence)
-        return Update(sequence, turn)
+        return sequence, turn, None
 
-    def _turn_elsewhere(self, sequence: Sequence, turn: Turn) -> None:
+    def _turn_elsewhere(self, sequence: Sequence, feed: tuple[Input, ...]) -> None:
         """Feed something else than the sample: what an overlapping step made of that is void."""
-        assert turn.feed is not None
         sequence.epoch += sequence.num_pending > 0
         sequence.num_pending = 0
         sequence.computed = min(sequence.computed, sequence.length)
-        sequence.inputs += turn.feed
+        sequence.inputs += feed
 
     def fail(self, sequence: Sequence, error: KestrelError) -> Update:
         sequence.verified = 0  # nothing of it is to be trusted
         self.end(sequence)
-        return Update(sequence, Turn(), error)
+        return sequence, GO_ON, error
 
     # Pages, slots and prefixes
 
@@ -358,7 +380,7 @@ class Scheduler:
         if num_pages > len(sequence.prefix.pages):
             keys = self._keys(sequence, num_pages)
             self.prefix_cache.insert(sequence.root, keys, sequence.pages[:num_pages])
-        if sequence.verified < sequence.image_length:
+        if len(sequence.prefix.pages) * self._page_size < sequence.image_length:  # it was the one to build it
             self._building.discard(sequence.root)
         self.pool.free(sequence.pages[len(sequence.prefix.pages) :])
         self.prefix_cache.unlock(sequence.prefix)

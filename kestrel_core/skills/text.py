@@ -85,6 +85,7 @@ class TextReply:
         self._later = Readout(Kind.TOKEN, suppressed=(ids.answer_id,) if dialog.masks_controls else ())
         self._stream = TextStream(language.tokenizer)
         self._stops = StopStrings(request.settings.stop)
+        self._with_stops = bool(request.settings.stop)
         self._tokenizer = language.tokenizer
         self._logprobs: list[dict[str, Any]] = []
         self._with_logprobs = request.settings.logprobs > 0
@@ -102,10 +103,13 @@ class TextReply:
             return self._finish("stop")
         if self._with_logprobs:
             self._logprobs.append(_logprob(sample, self._tokenizer))
-        text = self._stops.feed(self._stream.feed(token))
-        self._text.append(text)
+        text = self._stream.feed(token)
+        if self._with_stops:
+            text = self._stops.feed(text)
         self._left -= 1
-        if self._stops.met:
+        if text:
+            self._text.append(text)
+        if self._with_stops and self._stops.met:
             return Turn(text, finish="stop")
         if self._left == 0:
             return self._finish("length", text)

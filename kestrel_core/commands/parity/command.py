@@ -11,6 +11,7 @@ from rich.progress import Progress
 
 from kestrel_core.build import DTYPES, load_model, parse_device
 from kestrel_core.commands.parity import md2, md3
+from kestrel_core.commands.parity.engine_runs import check_engine
 from kestrel_core.commands.parity.report import Report
 from kestrel_core.commands.parity.rounding import RoundedProducts
 from kestrel_core.commands.parity.runs import check_runs, drive
@@ -23,8 +24,11 @@ BFLOAT16_TOLERANCE = 5e-2
 
 
 @torch.inference_mode()
-def parity(folder: Path, device: str, dtype: str, console: Console) -> bool:
-    """Print the table and, last, one line of JSON. True when every stage is within its tolerance."""
+def parity(folder: Path, device: str, dtype: str, console: Console, engine: bool = False) -> bool:
+    """Print the table and, last, one line of JSON. True when every stage is within its tolerance.
+
+    With `engine` every golden decode also runs through the whole engine: alone, mixed, cached, preempted.
+    """
     if not folder.is_dir():
         raise BadCheckpoint(f"{folder} is not a folder; give one with a checkpoint and its golden values")
     if (folder / "expected.json").is_file():
@@ -60,6 +64,9 @@ def parity(folder: Path, device: str, dtype: str, console: Console) -> bool:
     runs = list(layout.runs(folder, subject, language))
     with console.status(f"decoding {len(runs)} runs"), products:
         check_runs(runs, language, drive(runtime, config.image_prefix_length), report, exact)
+    if engine:
+        with products:
+            check_engine(model, runs, runtime.encode_image, report, exact, console)
     title = f"Moondream {config.generation}, {device}, {dtype}{' (float32 products, rounded once)' * rounds}"
     report.print(title, console)
     document = {"folder": folder.name, "device": device, "dtype": dtype, **report.document()}

@@ -41,7 +41,8 @@ def images(folder: Path) -> dict[str, PreparedImage]:
         if not name.startswith("pil_"):
             tiling = tuple(read_json(folder / "crops.json")[name]["tiling"])
             try:
-                crops = np.load(file)["crops"]
+                with file.open("rb") as archive:
+                    crops = np.load(archive)["crops"]
             except (OSError, ValueError, BadZipFile) as error:
                 raise BadCheckpoint(f"{file} holds no crops, or only a part of them ({error})") from error
             prepared[name] = PreparedImage(name, crops, tiling)

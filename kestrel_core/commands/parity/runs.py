@@ -99,17 +99,14 @@ def check_runs(
     """With `exact` everything must be equal; else the runs are only counted by how far they agree."""
     agreed = total = 0
     for run in runs:
-        skill = SKILLS[run.request.skill]
-        prompt = skill.prompt(run.request, language)
-        if run.inputs is not None:
-            prompt = Prompt(run.inputs, run.image is not None)
-        else:
+        prompt = prompt_of(run, language)
+        if run.inputs is None:
             ids = [_placeholder(i, language) for i in prompt.inputs]
             report.equal("prompts", run.where, ids, list(run.prompt_ids))
-        reply = Recorded(skill.reply(run.request, language))
+        reply = Recorded(SKILLS[run.request.skill].reply(run.request, language))
         decode(run, prompt, reply)
         if exact:
-            _check(run, reply, language, report)
+            check_run(run, reply, language, report)
         elif run.tokens is not None:
             ours = _emitted(reply, language)[1]
             same = next(
@@ -121,7 +118,13 @@ def check_runs(
         report.add("decode text", "", 0.0, "differences", float("inf"), note)
 
 
-def _check(run: GoldenRun, reply: Recorded, language: Language, report: Report) -> None:
+def prompt_of(run: GoldenRun, language: Language) -> Prompt:
+    if run.inputs is not None:
+        return Prompt(run.inputs, run.image is not None)
+    return SKILLS[run.request.skill].prompt(run.request, language)
+
+
+def check_run(run: GoldenRun, reply: Recorded, language: Language, report: Report) -> None:
     thought, said = _emitted(reply, language)
     output = reply.output()
     if run.reasoning_tokens is not None:

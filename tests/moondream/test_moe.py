@@ -1,0 +1,73 @@
+import pytest
+import reference
+import torch
+from tiny import tiny_config, tiny_model
+from torch import Tensor
+
+from kestrel_core.commands.parity.rounding import RoundedProducts
+from kestrel_core.moondream.config import MoEConfig, TextConfig
+from kestrel_core.moondream.moe import MoE
+
+
+def experts(num_experts: int = 7, per_token: int = 3, seed: int = 0) -> tuple[MoE, TextConfig]:
+    moe = MoEConfig(num_experts, start_layer=0, experts_per_token=per_token, expert_inner_dim=5)
+    config = tiny_config(3, moe=moe)
+    block = tiny_model(config, seed).text.blocks[0]
+    assert isinstance(block.mlp, MoE)
+    return block.mlp, config.text
+
+
+def inputs(count: int, seed: int = 0) -> Tensor:
+    return torch.randn(count, 32, generator=torch.Generator().manual_seed(seed))
+
+
+@pytest.mark.parametrize(("num_experts", "per_token"), [(7, 3), (7, 1), (4, 4), (1, 1)])
+def test_each_token_gets_the_weighted_sum_of_its_best_experts(num_experts: int, per_token: int) -> None:
+    mlp, config = experts(num_experts, per_token, seed=per_token)
+    x = inputs(23, seed=num_experts)
+    block = {f"mlp.{name}": value.double() for name, value in mlp.state_dict().items()}
+    expected = torch.stack([reference.experts(row, block, config) for row in x.double()])
+    torch.testing.assert_close(mlp(x).double(), expected, atol=1e-5, rtol=1e-5)
+
+
+def test_experts_are_listed_best_first_with_weights_that_add_up_to_one() -> None:
+    mlp, _ = experts()
+    ids, weights = mlp.route(inputs(20))
+    assert ids.shape == weights.shape == (20, 3)
+    assert all(len(set(row)) == 3 for row in ids.tolist())
+    assert (weights.diff(dim=-1) <= 0).all()
+    torch.testing.assert_close(weights.sum(-1), torch.ones(20))
+
+
+def test_experts_nobody_asked_for_are_not_computed() -> None:
+    mlp, _ = experts()
+    x = inputs(2)
+    before, asked = mlp(x), mlp.route(x)[0].unique()
+    idle = [e for e in range(7) if e not in asked.tolist()]
+    assert idle
+    mlp.fc1.weight[idle] = torch.nan
+    mlp.fc2.weight[idle] = torch.nan
+    assert torch.equal(mlp(x), before)
+
+
+def test_a_token_does_not_depend_on_its_neighbours() -> None:
+    mlp, _ = experts()
+    x = inputs(16)
+    alone = torch.cat([mlp(row[None]) for row in x])
+    torch.testing.assert_close(mlp(x), alone, atol=1e-6, rtol=1e-5)
+    order = torch.randperm(16, generator=torch.Generator().manual_seed(1))
+    torch.testing.assert_close(mlp(x[order]), mlp(x)[order], atol=1e-6, rtol=1e-5)
+
+
+def test_bfloat16_stays_within_its_rounding() -> None:
+    mlp, _ = experts()
+    x = inputs(64).bfloat16()
+    exact = mlp(x.float())
+    chosen = mlp.route(x.float())[0]
+    with RoundedProducts():
+        rounded, ids = mlp.bfloat16()(x), mlp.route(x)[0]
+    assert rounded.dtype == torch.bfloat16
+    same = (ids == chosen).all(-1)  # rounding may turn a near-tie between experts
+    assert same.sum() > 50
+    error = (rounded.float() - exact)[same].norm() / exact[same].norm()
+    assert error < 1e-2

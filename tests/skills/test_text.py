@@ -1,0 +1,332 @@
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from goldens import golden_language
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kestrel_core.errors import InvalidRequest
+from kestrel_core.messages import Request, Settings
+from kestrel_core.moondream.config import LEGACY_DIALOG
+from kestrel_core.sequence import Reply, Turn
+from kestrel_core.skills import Language, SkillRegistry
+from kestrel_core.skills.text import CaptionSkill, QuerySkill, StopStrings
+from kestrel_core.step import Coord, Kind, PreparedImage, Sample, Size
+
+MD2, MD3 = golden_language("md2"), golden_language("md3")
+LEGACY = Language(replace(MD2.config, dialog=LEGACY_DIALOG), MD2.tokenizer)
+IMAGE = PreparedImage("picture", None, (1, 1))
+EOS, ANSWER, THINKING, COORD, SIZE, START_POINTS, END_POINTS = 0, 3, 4, 5, 6, 7, 9
+
+
+def query(image: PreparedImage | None = IMAGE, settings: Settings | None = None, **arguments: Any) -> Request:
+    return Request("query", {"question": "how many?", **arguments}, image, settings or Settings())
+
+
+def prompt(language: Language, request: Request) -> tuple[Any, ...]:
+    return QuerySkill().prompt(request, language).inputs
+
+
+def reply_to(language: Language = MD3, **settings: Any) -> Reply:
+    return QuerySkill().reply(query(settings=Settings(**settings)), language)
+
+
+def reasoning_reply(language: Language = MD3, **settings: Any) -> Reply:
+    return QuerySkill().reply(query(settings=Settings(**settings), reasoning=True), language)
+
+
+def letters(text: str, language: Language = MD3) -> list[int]:
+    """Token by token, each a single letter's, so that words cross token borders."""
+    return [i for letter in text for i in language.tokenizer.encode(letter)]
+
+
+def say(reply: Reply, tokens: list[int]) -> list[Turn]:
+    return [reply.take(Sample(token)) for token in tokens]
+
+
+def refused(request: Request, language: Language = MD3) -> str:
+    with pytest.raises(InvalidRequest) as caught:
+        SKILLS[request.skill].prompt(request, language)
+    return str(caught.value)
+
+
+SKILLS = SkillRegistry(QuerySkill(), CaptionSkill())
+
+
+# Prompts.
+
+
+def test_a_question_stands_between_prefix_and_suffix_of_its_generation() -> None:
+    two, three = (language.tokenizer.encode("how many?") for language in (MD2, MD3))
+    assert prompt(MD2, query()) == (1, 548, 2, *two, 3, 3), "Moondream 2 repeats the suffix"
+    assert prompt(MD3, query()) == (1, 330, 509, 104, 2, *three, 3)
+    assert prompt(LEGACY, query()) == (1, 548, 2, *MD2.tokenizer.encode(" how many?"), 3)
+
+
+def test_reasoning_ends_the_prompt_with_the_thinking_token() -> None:
+    two, three = (language.tokenizer.encode("how many?") for language in (MD2, MD3))
+    assert prompt(MD2, query(reasoning=True)) == (1, 548, 2, *two, ANSWER, THINKING)
+    assert prompt(MD3, query(reasoning=True)) == (1, 330, 509, 104, 2, *three, THINKING)
+
+
+def test_without_a_picture_a_prompt_begins_with_bos() -> None:
+    made = QuerySkill().prompt(query(image=None), MD3)
+    assert made.inputs == (0, *prompt(MD3, query())) and not made.with_image
+    assert QuerySkill().prompt(query(), MD3).with_image
+
+
+def test_a_question_is_encoded_as_given() -> None:
+    spaced = query(question="  why <|endoftext|>? ")
+    words = MD3.tokenizer.encode("  why <|endoftext|>? ")
+    assert prompt(MD3, spaced)[5:-1] == tuple(words) and EOS not in words
+
+
+def test_spatial_references_come_before_the_question() -> None:
+    inputs = prompt(MD3, query(spatial_refs=[[0.25, 0.75], [0.1, 0.2, 0.5, 0.8]]))
+    expected = (Coord(0.25), Coord(0.75), Coord(0.3), Coord(0.5), Size(0.4, 0.6000000000000001))
+    assert inputs[5:10] == expected
+    assert inputs[:5] + inputs[10:] == prompt(MD3, query())
+
+
+@pytest.mark.parametrize("language", [MD2, MD3], ids=["md2", "md3"])
+@pytest.mark.parametrize("length", ["short", "normal", "long", None])
+def test_a_caption_is_its_template(language: Language, length: str | None) -> None:
+    request = Request("caption", {"length": length} if length else {}, IMAGE)
+    template = getattr(language.config.tokenizer.templates.caption, length or "normal")
+    assert CaptionSkill().prompt(request, language).inputs == template
+
+
+@pytest.mark.parametrize(
+    ("request_", "said"),
+    [
+        (Request("query", {}, IMAGE), "QUESTION is required for query"),
+        (query(question=" \n"), "QUESTION is empty"),
+        (query(question=7), "QUESTION is a int; it must be a str"),
+        (query(reasoning="yes"), "REASONING is a str; it must be a bool"),
+        (query(image=None, spatial_refs=[[0.1, 0.2]]), "SPATIAL_REFS need an IMAGE"),
+        (query(spatial_refs=[[0.1]]), "a row of 1 numbers; a point has 2, a box has 4"),
+        (query(spatial_refs=[[0.1, 0.2, 0.3]]), "a row of 3 numbers"),
+        (query(spatial_refs=[0.1, 0.2]), "SPATIAL_REFS must be rows of 2 or 4 numbers"),
+        (query(spatial_refs=5), "SPATIAL_REFS must be rows"),
+        (query(spatial_refs=[["a", "b"]]), "SPATIAL_REFS must be rows"),
+        (query(spatial_refs=[[0.1, 1.5]]), "numbers are fractions of the picture, from 0 to 1"),
+        (query(spatial_refs=[[0.1, float("nan")]]), "from 0 to 1"),
+        (query(spatial_refs=[[0.5, 0.1, 0.4, 0.2]]), "it must be x_min, y_min, x_max, y_max"),
+        (query(spatial_refs=[[0.5, 0.5]] * 101), "101 rows; at most 100 are taken"),
+        (Request("caption", {"length": "epic"}, IMAGE), 'LENGTH is "epic"; it can be short, normal or long'),
+        (Request("caption", {}), "IMAGE is required for caption"),
+        (Request("paint", {}), 'there is no skill "paint"; this server has caption, query'),
+    ],
+)
+def test_arguments_that_cannot_be_served_are_named(request_: Request, said: str) -> None:
+    assert said in refused(request_)
+
+
+@pytest.mark.parametrize(
+    ("request_", "said"),
+    [
+        (query(image=None), "answers no question without a picture"),
+        (query(reasoning=True), "REASONING is not known to this model"),
+        (query(spatial_refs=[[0.1, 0.2]]), "a model that understands them"),
+    ],
+)
+def test_old_releases_know_less(request_: Request, said: str) -> None:
+    assert said in refused(request_, LEGACY)
+
+
+# Replies.
+
+
+def test_an_answer_ends_at_the_end_token_which_is_not_part_of_it() -> None:
+    reply = reply_to()
+    turns = say(reply, [*letters("two red circles"), EOS])
+    assert [turn.text for turn in turns if turn.text] == ["two ", "red "]
+    assert turns[-1] == Turn("", "circles", finish="stop")
+    assert all(turn.finish is None and turn.feed is None for turn in turns[:-1])
+    assert reply.output() == {"answer": "two red circles"}
+
+
+def test_an_answer_may_be_empty() -> None:
+    reply = reply_to()
+    assert say(reply, [EOS]) == [Turn(finish="stop")]
+    assert reply.output() == {"answer": ""}
+
+
+def test_an_answer_ends_after_max_tokens() -> None:
+    reply = reply_to(max_tokens=5)
+    turns = say(reply, letters("ab cd"))
+    assert turns[-1] == Turn("", "cd", finish="length") and turns[-2].finish is None
+    assert reply.output() == {"answer": "ab cd"}
+
+
+@pytest.mark.parametrize(("language", "limit"), [(MD2, 768), (MD3, 768)])
+def test_the_model_sets_the_limit_that_nobody_asked_for(language: Language, limit: int) -> None:
+    reply = reply_to(language)
+    turns = say(reply, letters("a", language) * limit)
+    assert [turn.finish for turn in turns] == [None] * (limit - 1) + ["length"]
+
+
+def test_an_unfinished_answer_gives_what_was_shown() -> None:
+    reply = reply_to()
+    say(reply, letters("two red cir"))
+    assert reply.output() == {"answer": "two red "}
+    assert reply.cut() == Turn("", "cir", finish="length")
+    assert reply.output() == {"answer": "two red cir"}
+
+
+def test_the_answer_token_is_suppressed_in_all_steps_but_the_first() -> None:
+    reply = reply_to()
+    assert reply.readout().suppressed == ()
+    assert reply.readout(ahead=1).suppressed == (ANSWER,)
+    say(reply, letters("a"))
+    assert reply.readout().suppressed == (ANSWER,) and reply.readout().kind is Kind.TOKEN
+    old = reply_to(LEGACY)
+    say(old, letters("a"))
+    assert old.readout().suppressed == ()
+
+
+def test_coordinate_tokens_of_an_answer_are_plain_silent_tokens() -> None:
+    reply = reply_to()
+    say(reply, [*letters("at "), COORD, SIZE, START_POINTS, *letters("x"), EOS])
+    assert reply.output() == {"answer": "at x"}
+    assert reply_to().readout().kind is Kind.TOKEN
+
+
+def test_captions_reply_under_their_own_name() -> None:
+    reply = CaptionSkill().reply(Request("caption", {}, IMAGE), MD3)
+    say(reply, [*letters("a dog"), EOS])
+    assert reply.output() == {"caption": "a dog"}
+
+
+def test_log_probabilities_come_with_their_tokens_when_asked_for() -> None:
+    reply = reply_to(logprobs=2)
+    a, b = letters("ab")
+    reply.take(Sample(a, logprob=-0.5, top=((a, -0.5), (b, -1.5))))
+    reply.take(Sample(EOS, logprob=-0.1, top=()))
+    assert reply.output()["logprobs"] == [
+        {
+            "token_id": a,
+            "token": "a",
+            "logprob": -0.5,
+            "top": [
+                {"token_id": a, "token": "a", "logprob": -0.5},
+                {"token_id": b, "token": "b", "logprob": -1.5},
+            ],
+        }
+    ]
+    assert "logprobs" not in reply_to().output()
+
+
+# Stop strings.
+
+
+def test_a_stop_string_across_tokens_ends_the_answer_and_is_cut_off() -> None:
+    reply = reply_to(stop=("red cir",))
+    said = ""
+    for token in letters("two red circles and more"):
+        turn = reply.take(Sample(token))
+        said += turn.text + turn.rest
+        if turn.finish:
+            break
+    assert turn.finish == "stop" and said == "two " and reply.output() == {"answer": "two "}
+
+
+def test_text_held_back_for_a_stop_string_is_released_when_it_does_not_come() -> None:
+    reply = reply_to(stop=("one two three", "zzz"))
+    turns = say(reply, letters("one two six "))
+    assert [turn.text for turn in turns if turn.text] == ["one two six "]
+    reply = reply_to(stop=("one two three",))
+    turns = say(reply, [*letters("one two "), EOS])
+    assert [turn.text for turn in turns if turn.text] == []
+    assert turns[-1] == Turn("", "one two ", finish="stop")
+
+
+def test_a_stop_string_at_the_limit_counts_as_a_stop() -> None:
+    reply = reply_to(stop=("cd",), max_tokens=5)
+    turns = say(reply, letters("ab cd"))
+    assert turns[-1].finish == "stop" and reply.output() == {"answer": "ab "}
+
+
+@given(
+    st.lists(st.text("ab", min_size=1, max_size=4), min_size=1, max_size=3),
+    st.lists(st.text("ab", max_size=3), max_size=12),
+)
+def test_stop_strings_show_all_that_precedes_the_first_one(stops: list[str], pieces: list[str]) -> None:
+    watch, shown = StopStrings(tuple(stops)), ""
+    for index, piece in enumerate(pieces):
+        shown += watch.feed(piece)
+        told = "".join(pieces[: index + 1])
+        assert watch.met == any(stop in told for stop in stops)
+        assert told.startswith(shown) and not any(stop in shown for stop in stops)
+        if watch.met:
+            break
+        assert len(told) - len(shown) < max(map(len, stops)), "no more is held back than a stop could need"
+    met = watch.met
+    shown += watch.finish()
+    if not met:
+        assert shown == "".join(pieces)
+    assert watch.feed("") == ""
+
+
+# Reasoning.
+
+
+def test_reasoning_ends_at_the_answer_token_and_prompts_for_the_answer() -> None:
+    reply = reasoning_reply()
+    turns = say(reply, letters("I see"))
+    assert turns == [Turn()] * 5, "reasoning is not streamed"
+    assert reply.take(Sample(ANSWER)) == Turn(feed=(ANSWER,))
+    assert say(reply, [*letters("two"), EOS])[-1] == Turn("", "two", finish="stop")
+    assert reply.output() == {"reasoning": {"text": "I see", "grounding": []}, "answer": "two"}
+
+
+def test_reasoning_and_answer_have_max_tokens_each() -> None:
+    reply = reasoning_reply(max_tokens=2)
+    a, b, c, d = letters("abcd")
+    assert say(reply, [a, b]) == [Turn(), Turn(feed=(b, ANSWER))], "the last thought is fed before the suffix"
+    assert say(reply, [c, d])[-1].finish == "length"
+    assert reply.output() == {"reasoning": {"text": "ab", "grounding": []}, "answer": "cd"}
+
+
+def test_reasoning_cut_at_a_coordinate_feeds_the_coordinate() -> None:
+    reply = reasoning_reply(max_tokens=1)
+    assert reply.take(Sample(COORD, coord=0.5)) == Turn(feed=(Coord(0.5), ANSWER))
+
+
+def test_what_is_suppressed_in_reasoning_and_then_in_the_answer() -> None:
+    reply = reasoning_reply()
+    assert reply.readout().suppressed == () and reply.readout().kind is Kind.GROUNDED
+    say(reply, letters("a"))
+    assert reply.readout().suppressed == (EOS, SIZE) and reply.readout().kind is Kind.GROUNDED
+    say(reply, [ANSWER])
+    assert reply.readout().suppressed == () and reply.readout().kind is Kind.TOKEN
+    say(reply, letters("a"))
+    assert reply.readout().suppressed == (ANSWER,)
+
+
+def test_grounded_points_belong_to_the_words_between_their_tokens() -> None:
+    reply = reasoning_reply()
+    say(reply, [*letters("I see "), START_POINTS])
+    for x in (0.25, 0.5, 0.75, 0.125):
+        reply.take(Sample(COORD, coord=x))
+    say(reply, [*letters("2 dogs"), END_POINTS, *letters(".")])
+    reply.take(Sample(COORD, coord=0.9))  # half a pair: dropped
+    say(reply, [START_POINTS, ANSWER, EOS])
+    assert reply.output()["reasoning"] == {
+        "text": "I see 2 dogs.",
+        "grounding": [{"start_idx": 6, "end_idx": 12, "points": [[0.25, 0.5], [0.75, 0.125]]}],
+    }
+
+
+def test_unfinished_reasoning_is_shown_with_an_empty_answer() -> None:
+    reply = reasoning_reply()
+    say(reply, letters("I th"))
+    assert reply.output() == {"reasoning": {"text": "I th", "grounding": []}, "answer": ""}
+    assert reply.cut().finish == "length"
+
+
+def test_a_skill_can_be_added_without_touching_the_others() -> None:
+    more = SKILLS.with_skill(QuerySkill())
+    assert more["caption"] is SKILLS["caption"] and more is not SKILLS
+    assert (SKILLS["query"].greedy, SKILLS["caption"].greedy) == (False, False)
