@@ -83,6 +83,56 @@ def test_chunks_of_any_ids_add_up_to_their_text(name: Name, ids: list[int]) -> N
         assert part == "" or part[-1] in " \n" or part[-1] >= "\u3400", "words are not cut"
 
 
+def described_chunks(tokenizer: Tokenizer, ids: list[int]) -> list[str]:
+    """As the description has it: decode all since the last line end, and remember how much was sent."""
+    pieces, cache, sent = [], list[int](), 0
+    for token_id in ids:
+        cache.append(token_id)
+        text = tokenizer.decode(cache)
+        if text.endswith("\n"):
+            pieces.append(text[sent:])
+            cache, sent = [], 0
+        elif text and "\u4e00" <= text[-1] <= "\u9fff":
+            pieces.append(text[sent:])
+            sent = len(text)
+        elif (space := text.rfind(" ", sent)) >= 0:
+            pieces.append(text[sent : space + 1])
+            sent = space + 1
+    return [piece for piece in (*pieces, tokenizer.decode(cache)[sent:]) if piece]
+
+
+def bytes_of_each(name: Name) -> dict[bytes, int]:
+    """The ids of single bytes."""
+    tokenizer = TOKENIZERS[name]
+    return {tokenizer.bytes_of(i): i for i in range(512) if len(tokenizer.bytes_of(i)) == 1}
+
+
+BYTES = {name: bytes_of_each(name) for name in TOKENIZERS}
+# Whole characters, their bytes, and what ends a chunk: broken UTF-8 is the rule.
+rubble = st.lists(
+    st.sampled_from(["图".encode(), "é".encode(), b"\xe5", b"\x9b", b"\xbe", b" ", b"\n", b"a"])
+)
+
+
+@given(names, rubble, st.lists(st.integers(0, 700), max_size=20))
+def test_chunks_are_cut_where_the_description_cuts_them(
+    name: Name, pieces: list[bytes], ids: list[int]
+) -> None:
+    spelled = [BYTES[name][bytes([byte])] for byte in b"".join(pieces)]
+    for tokens in (spelled, ids):
+        parts = [part for part in chunks(TOKENIZERS[name], tokens) if part]
+        assert parts == described_chunks(TOKENIZERS[name], tokens)
+
+
+@pytest.mark.parametrize("whole", ["图", "x\n"])
+def test_a_token_that_ends_within_a_character_ends_no_chunk(whole: str) -> None:
+    class Words(Tokenizer):
+        def __init__(self) -> None:
+            self._bytes = [whole.encode() + b"\xe5", b"\x9b\xbe"]
+
+    assert chunks(Words(), [0, 1]) == ["", whole + "图", ""] == ["", *described_chunks(Words(), [0, 1]), ""]
+
+
 @given(names, st.text(alphabet=st.characters(min_codepoint=0x80, exclude_categories=["Cs"]) | st.just(" ")))
 def test_a_stream_never_cuts_a_character(name: Name, text: str) -> None:
     ids = [i for letter in text for i in TOKENIZERS[name].encode(letter)]

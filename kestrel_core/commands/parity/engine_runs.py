@@ -50,7 +50,12 @@ def check_engine(
     language = model.language
 
     def check(
-        stage: str, config: RuntimeConfig, chosen: Sequence[GoldenRun], gaps: int, times: int = 1
+        stage: str,
+        config: RuntimeConfig,
+        chosen: Sequence[GoldenRun],
+        gaps: int,
+        times: int = 1,
+        preempt: float = 0.0,
     ) -> Engine:
         """Run all of `chosen`, with up to `gaps` steps between two arrivals, `times` over on one engine."""
         engine = assemble_engine(model, config, SkillRegistry(GoldenSkill()), overlaps=gaps % 2 == 1)
@@ -58,7 +63,7 @@ def check_engine(
         rng = random.Random(len(chosen))
         for _ in range(times):
             with console.status(f"engine: {stage}"):
-                replies = _run_all(engine, chosen, gaps, rng)
+                replies = _run_all(engine, chosen, gaps, rng, preempt)
             for run, reply in zip(chosen, replies, strict=True):
                 if isinstance(reply, KestrelError):
                     report.add(f"engine {stage}", f"{run.where}: {reply}", 1, "differences", 0.0)
@@ -80,15 +85,16 @@ def check_engine(
         together = [run for run in runs if run.image is not None and run.image.key == name]
         longest = max(_most_positions(run, model) for run in together)
         tight = replace(plain, max_batch_size=16, max_context=longest, kv_cache_tokens=longest)
-        engine = check("preempted and resumed", tight, together, gaps=1)
-        if len(together) > 4:  # fewer may well fit
+        for gaps in (0, 1):  # planned ahead, and not
+            engine = check("preempted and resumed", tight, together, gaps, preempt=0.2)
             preempted = engine.loop.scheduler.num_preemptions > 0
             report.equal("engine preempted and resumed", f"{name}: any preemption", preempted, True)
 
 
 def _run_all(
-    engine: Engine, runs: Sequence[GoldenRun], gaps: int, rng: random.Random
+    engine: Engine, runs: Sequence[GoldenRun], gaps: int, rng: random.Random, preempt: float
 ) -> list[Recorded | KestrelError]:
+    """`preempt` is how likely a step is followed by somebody having to give way, whatever room there is."""
     replies: dict[str, Recorded] = {}
     failed: dict[str, KestrelError] = {}
     for index, run in enumerate(runs):
@@ -104,6 +110,9 @@ def _run_all(
             engine.loop.step()
     while engine.loop.num_open:
         engine.loop.step(wait=True)
+        running = engine.loop.scheduler.running
+        if running and rng.random() < preempt:
+            engine.loop.scheduler.preempt(rng.choice(running))
     return [failed.get(str(i)) or replies[str(i)] for i in range(len(runs))]
 
 
