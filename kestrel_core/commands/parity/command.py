@@ -47,11 +47,16 @@ def parity(folder: Path, device: str, dtype: str, console: Console, engine: bool
             DTYPES[dtype],
             progress=lambda done, total: progress.update(bar, completed=done, total=total),
         )
+    exact = dtype == "float32"
     config, language = model.network.config, model.language
     page_size = best_page_size(config.image_prefix_length)
     runtime = TorchRuntime(model.network, 1 + -(-config.text.max_context // page_size), page_size)
-    subject = Subject(model.network, model.device, runtime.encode_image)
-    exact = dtype == "float32"
+    subject = Subject(
+        model.network,
+        model.device,
+        runtime.encode_image,
+        {} if exact else layout.embeddings(folder),
+    )
     rounds = model.device.type == "cpu" and not exact
     products = RoundedProducts() if rounds else nullcontext()
     report = (

@@ -49,6 +49,12 @@ def images(folder: Path) -> dict[str, PreparedImage]:
     return prepared
 
 
+def embeddings(folder: Path) -> dict[str, Tensor]:
+    file = folder / "vision.safetensors"
+    golden = load_file(file) if file.is_file() else {}
+    return {key.removesuffix(".emb"): value for key, value in golden.items() if key.endswith(".emb")}
+
+
 def check_stages(folder: Path, subject: Subject, language: Language, report: Report) -> None:
     prepared = images(folder)
     if (folder / "tiling.json").is_file():

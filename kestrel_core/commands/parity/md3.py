@@ -41,6 +41,13 @@ def images(folder: Path, subject: Subject) -> dict[str, PreparedImage]:
     return prepared
 
 
+def embeddings(folder: Path) -> dict[str, Tensor]:
+    file = folder / "vision.safetensors"
+    golden = load_file(file) if file.is_file() else {}
+    end = ".embeddings"
+    return {key.removesuffix(end): value for key, value in golden.items() if key.endswith(end)}
+
+
 def check_stages(folder: Path, subject: Subject, language: Language, report: Report) -> None:
     def golden(name: str) -> dict[str, Tensor]:
         file = folder / f"{name}.safetensors"
