@@ -65,6 +65,31 @@ class RuntimeConfig:
         found = {option.name: source.get(f"KESTREL_{option.name.upper()}", "") for option in fields(cls)}
         return cls.from_strings({name: text for name, text in found.items() if text} | fixed)
 
+    @classmethod
+    def from_parameters(
+        cls,
+        parameters: Mapping[str, str],
+        instance: int = 0,
+        environment: Mapping[str, str] | None = None,
+    ) -> "RuntimeConfig":
+        """The environment's, and from a Triton model's parameters what the environment leaves open.
+
+        The parameter `devices` is a list by comma: each instance of the model takes its own.
+        """
+        given = dict(parameters)
+        if devices := [name.strip() for name in given.pop("devices", "").split(",") if name.strip()]:
+            if instance >= len(devices):
+                raise InvalidRequest(
+                    f"devices names {len(devices)} and this is instance {instance + 1}; name one for each"
+                )
+            given["device"] = devices[instance]
+        cls.from_strings(given)  # so that a wrong name is an error here too
+        source = os.environ if environment is None else environment
+        return cls.from_environment(
+            {f"KESTREL_{name.upper()}": text for name, text in given.items()}
+            | {name: text for name, text in source.items() if text}
+        )
+
 
 def _parse(name: str, kind: Any, text: str) -> Any:
     kinds = [arm for arm in get_args(kind) if arm is not type(None)] or [kind]

@@ -54,19 +54,7 @@ class Tokenizer:
     @classmethod
     def of_bytes(cls, config: MoondreamConfig) -> "Tokenizer":
         """A vocabulary of single bytes, for models with random weights and no words of their own."""
-        names = {token_id: f"<|control_{token_id}|>" for token_id in config.tokenizer.control_ids}
-        free = (i for i in range(config.text.vocab_size) if i not in names)
-        vocabulary = {letter: next(free) for letter in _byte_letters()} | {n: i for i, n in names.items()}
-        plain = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
-        level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
-        document = {
-            "version": "1.0",
-            "added_tokens": [{"id": i, "content": name, **plain} for i, name in sorted(names.items())],
-            "pre_tokenizer": level,
-            "decoder": level,
-            "model": {"type": "BPE", "vocab": vocabulary, "merges": []},
-        }
-        return cls(json.dumps(document), config)
+        return cls(byte_document(config), config)
 
     def encode(self, text: str) -> list[int]:
         """Token ids of a user's words; none of them special, whatever the words are."""
@@ -83,6 +71,23 @@ class Tokenizer:
     def bytes_of(self, token_id: int) -> bytes:
         """The model may emit ids beyond the tokenizer's last: they are silent too."""
         return self._bytes[token_id] if token_id < len(self._bytes) else b""
+
+
+def byte_document(config: MoondreamConfig) -> str:
+    """A `tokenizer.json` of single bytes and the control tokens of `config`."""
+    names = {token_id: f"<|control_{token_id}|>" for token_id in config.tokenizer.control_ids}
+    free = (i for i in range(config.text.vocab_size) if i not in names)
+    vocabulary = {letter: next(free) for letter in _byte_letters()} | {n: i for i, n in names.items()}
+    plain = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+    level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
+    document = {
+        "version": "1.0",
+        "added_tokens": [{"id": i, "content": name, **plain} for i, name in sorted(names.items())],
+        "pre_tokenizer": level,
+        "decoder": level,
+        "model": {"type": "BPE", "vocab": vocabulary, "merges": []},
+    }
+    return json.dumps(document)
 
 
 class TextStream:

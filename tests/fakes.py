@@ -74,8 +74,10 @@ class FakeRuntime:
         self.overlaps = overlaps
         self.failing: set[object] = set()  # to feed one of these, tokens or keys of images, raises
         self.not_finite: set[object] = set()  # whoever was fed one of these tokens reads no numbers
-        self.gate = threading.Event()  # while it is not set, a launch takes its time
-        self.gate.set()
+        self._gate = threading.Event()  # while it is not set, launches take their time
+        self._gate.set()
+        self._num_free = 0  # but for so many
+        self.held = threading.Event()  # a launch waits
         self.plans: list[StepPlan] = []
         self.violations: list[str] = []
         self.under_way: deque[FakeStep] = deque()
@@ -89,7 +91,9 @@ class FakeRuntime:
         return sum(span.image is not None for plan in self.plans for span in plan.spans)
 
     def launch(self, plan: StepPlan) -> FakeStep:
-        assert self.gate.wait(60), "nobody opened the gate"
+        if len(self.plans) >= self._num_free and not self._gate.is_set():
+            self.held.set()
+            assert self._gate.wait(60), "nobody released the runtime"
         assert not self.closed
         self._require(len(self.under_way) <= self.overlaps, "more steps under way than may be")
         spans = [span._replace(pages=tuple(span.pages)) for span in plan.spans]
@@ -103,6 +107,14 @@ class FakeRuntime:
         step = FakeStep(self, read)
         self.under_way.append(step)
         return step
+
+    def hold(self, after: int = 0) -> None:
+        """Let every launch wait for `release`, once there were `after` of them."""
+        self._num_free = after
+        self._gate.clear()
+
+    def release(self) -> None:
+        self._gate.set()
 
     def close(self) -> None:
         self.closed = True
@@ -152,7 +164,7 @@ class FakeRuntime:
             return Sample(token=IDS.eos_id if coin < 12 else IDS.coord_id, coord=coord)
         token = LETTERS[chance % len(LETTERS)]
         if kind is Kind.TOKEN:
-            token = IDS.eos_id if coin < 5 else token
+            token = IDS.eos_id if coin < 3 else token
         elif coin < 24:
             token = (IDS.answer_id, IDS.coord_id, IDS.start_ground_points_id, IDS.end_ground_id)[coin % 4]
         assert token not in span.readout.suppressed

@@ -382,7 +382,7 @@ def test_the_deadline_that_everybody_has_is_the_default() -> None:
     engine.step()
     engine.clock.now_s += 6
     engine.run_until_idle()
-    assert first.output["answer"]
+    assert isinstance(first.end, Finished)
     assert isinstance(second.error, Cancelled)
     assert len({span.slot for plan in engine.runtime.plans for span in plan.spans}) == 1
 
@@ -423,7 +423,11 @@ def test_deadlines_of_the_answered_are_forgotten() -> None:
         ({"skill": "poisoned", "where": "output"}, EngineFailed, "could not give its result"),
         ({"skill": "caption", "image": b"damaged"}, BadImage, "the image is damaged"),
         ({"skill": "caption", "image": b"unheard of"}, EngineFailed, "could not be prepared"),
-        ({"skill": "caption", "image": b"late"}, EngineFailed, "computing this request failed .RuntimeError"),
+        (
+            {"skill": "caption", "image": b"late"},
+            EngineFailed,
+            "computing this request failed (RuntimeError)",
+        ),
         ({"skill": "tokens", "tokens": [1, UNKNOWN]}, EngineFailed, "computing this request failed"),
         ({"skill": "tokens", "tokens": [1, UNSOUND]}, EngineFailed, "output is not a number"),
     ],
@@ -433,7 +437,6 @@ def test_a_poisoned_request_fails_alone(
     asked: dict[str, Any],
     error: type[KestrelError],
     message: str,
-    caplog: pytest.LogCaptureFixture,
 ) -> None:
     engine = make_engine(overlaps=overlaps, max_running=3)
 
@@ -449,7 +452,7 @@ def test_a_poisoned_request_fails_alone(
     poisoned = engine.ask(**asked)
     others += ask_others()
     engine.run_until_idle()
-    assert type(poisoned.error) is error and message.rstrip(".") in str(poisoned.error).replace("(", ".")
+    assert type(poisoned.error) is error and message in str(poisoned.error)
     assert all(same(other, alone(other.request)) for other in others)
     assert engine.loop.healthy
     engine.check_idle()
@@ -503,11 +506,11 @@ def ask_until_refused(engine: FakeEngine) -> list[Heard]:
 def test_closing_answers_all_that_was_taken_in(overlaps: bool) -> None:
     before = threading.active_count()
     engine = make_engine(threads=True, overlaps=overlaps)
-    engine.runtime.gate.clear()
+    engine.runtime.hold()
     heard = [engine.ask(question="what?"), engine.ask("caption", b"dog")]
     closing = in_thread(engine.loop.close)
     heard += ask_until_refused(engine)
-    engine.runtime.gate.set()
+    engine.runtime.release()
     closing.join()
     engine.loop.close()
     assert all(same(one, alone(one.request)) for one in heard[:3])
@@ -520,11 +523,11 @@ def test_closing_answers_all_that_was_taken_in(overlaps: bool) -> None:
 def test_closing_without_draining_ends_all_that_was_taken_in(overlaps: bool) -> None:
     before = threading.active_count()
     engine = make_engine(threads=True, overlaps=overlaps)
-    engine.runtime.gate.clear()
+    engine.runtime.hold()
     heard = [engine.ask(question="what?"), engine.ask("caption", b"dog")]
     closing = in_thread(lambda: engine.loop.close(drain=False))
     heard += ask_until_refused(engine)
-    engine.runtime.gate.set()
+    engine.runtime.release()
     closing.join()
     assert isinstance(heard[-1].error, Overloaded)
     assert all(one.ended.is_set() and len(one.events) == 1 for one in heard)
@@ -556,7 +559,7 @@ def test_when_the_loop_breaks_everybody_is_told(
     method: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     engine = make_engine(threads=True, max_running=2)
-    engine.runtime.gate.clear()
+    engine.runtime.hold()
     heard = [engine.ask(question="what?", settings={"max_tokens": 9}) for _ in range(4)]
     heard.append(engine.ask("caption", b"cat"))
 
@@ -564,8 +567,9 @@ def test_when_the_loop_breaks_everybody_is_told(
         raise ZeroDivisionError
 
     monkeypatch.setattr(engine.scheduler, method, fail)
-    engine.cancel(heard[0])
-    engine.runtime.gate.set()
+    if method == "end":
+        engine.cancel(heard[0])
+    engine.runtime.release()
     for one in heard:
         assert one.ended.wait(60)
         assert type(one.error) is EngineFailed and "takes no requests" in str(one.error)
@@ -583,10 +587,10 @@ def random_request(rng: random.Random) -> Request:
     """Few words, few pictures: almost everybody shares something with somebody. Some are bad or poisoned."""
     picture = rng.choice((None, b"cat", b"dog", b"elk"))
     image = picture or b"fox"
-    question = rng.choice(("a", "ab", "why is it so?", "x" * 14, "x" * rng.randint(1, 40)))
-    chance: dict[str, Any] = {"temperature": rng.choice((0, 0.5)), "seed": rng.randrange(3)}
-    settings: dict[str, Any] = {"max_tokens": rng.randint(1, 25), "max_objects": rng.randint(1, 5), **chance}
-    if rng.random() < 0.2:
+    question = rng.choice(("a", "why is it so?", "x" * 14, "x" * 37))
+    settings: dict[str, Any] = {"max_tokens": rng.choice((1, 9, 40)), "max_objects": rng.choice((2, 9))}
+    settings |= {"temperature": rng.choice((0, 0.5)), "seed": 1}
+    if rng.random() < 0.1:
         settings["stop"] = rng.choice((["ab"], [" ", "ccc"]))
     if rng.random() < 0.1:
         settings["logprobs"] = 2
@@ -598,7 +602,7 @@ def random_request(rng: random.Random) -> Request:
             ("caption", image, {"length": rng.choice(("short", "long"))}),
             ("detect", image, {"object": question[:9]}),
             ("point", image, {"object": question[:9], "spatial_refs": [[0.5, 0.25]]}),
-            ("tokens", picture, {"tokens": [rng.choice(LETTERS) for _ in range(rng.randint(1, 30))]}),
+            ("tokens", picture, {"tokens": list(LETTERS * rng.randint(1, 7))}),
         )
     )
     if rng.random() < 0.12:
@@ -629,73 +633,87 @@ def begins(part: dict[str, Any], whole: dict[str, Any]) -> bool:
     return all(whole[key][: len(value)] == value for key, value in growing.items())
 
 
+@pytest.fixture(scope="module")
+def expected() -> Callable[[Request], Heard | KestrelError]:
+    """What each request meets alone: an answer, an error, or a refusal."""
+    known: dict[str, Heard | KestrelError] = {}
+
+    def expect(request: Request) -> Heard | KestrelError:
+        name = repr((request.skill, request.arguments, request.image, request.settings, request.stream))
+        if name not in known:
+            try:
+                known[name] = alone(request)
+            except KestrelError as refusal:
+                known[name] = refusal
+        return known[name]
+
+    return expect
+
+
 @pytest.mark.parametrize("seed", range(4))
 @both
 def test_whatever_happens_nothing_is_lost_and_nobody_is_disturbed(
-    seed: int, overlaps: bool, caplog: pytest.LogCaptureFixture
+    seed: int,
+    overlaps: bool,
+    expected: Callable[[Request], Heard | KestrelError],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.CRITICAL, "kestrel")
     rng = random.Random(seed)
     engine = make_engine(
         overlaps=overlaps,
-        num_pages=rng.choice((14, 17, 25)),
-        max_running=rng.choice((3, 6)),
-        step_tokens=rng.choice((7, 16, 60)),
+        num_pages=(14, 16, 20, 26)[seed],
+        max_running=(4, 6, 6, 8)[seed],
+        step_tokens=(7, 60, 16, 30)[seed],
         prefix_cache=seed != 3,
-        max_queue=40,
+        max_queue=30,
         max_queue_bytes=60,
     )
-    known: dict[str, Heard | KestrelError] = {}
-
-    def expected(request: Request) -> Heard | KestrelError:
-        name = repr((request.skill, request.arguments, request.image, request.settings, request.stream))
-        if name not in known:
-            try:
-                known[name] = alone(request)
-            except KestrelError as error:
-                known[name] = error
-        return known[name]
-
     taken: list[Heard] = []
     cancelled: set[Heard] = set()
     counts: Counter[str] = Counter()
-    for _ in range(1000):
-        for _ in range(rng.choice((0, 1, 2))):
+    for _ in range(2500):
+        for _ in range(rng.choice((0, 0, 0, 1, 2))):
             request = random_request(rng)
             try:
                 taken.append(engine.submit(request))
             except Overloaded:
                 counts["overloaded"] += 1
-            except KestrelError as error:
+            except KestrelError as refusal:
                 alike = expected(request)
-                assert (type(error), str(error)) == (type(alike), str(alike))
+                assert (type(refusal), str(refusal)) == (type(alike), str(alike))
                 counts["refused"] += 1
-        if taken and rng.random() < 0.15:
+        if taken and rng.random() < 0.06:
             heard = rng.choice(taken[-20:])
             engine.cancel(heard)
             cancelled.add(heard)
+        if engine.scheduler.running and rng.random() < 0.05:
+            engine.scheduler.preempt(rng.choice(engine.scheduler.running))
         engine.clock.now_s += rng.random() / 10
         engine.darkroom.develop(rng.randrange(3))
         engine.step()
     engine.run_until_idle()
-    for heard in taken:
-        alike = expected(heard.request)
-        assert isinstance(alike, Heard)
-        if same(heard, alike):
-            counts["as alone"] += 1
-        elif isinstance(heard.end, Cancelled):
-            assert heard.request.timeout_s is not None
-            counts["expired"] += 1
-        else:
-            assert heard in cancelled
-            if heard.request.skill == "poisoned":
-                continue  # may be cut where it cannot be
-            result = heard.finished.result
-            assert result.finish_reason == "cancelled"
-            if isinstance(alike.end, Finished) and not heard.request.settings.stop:
-                assert begins(result.output, alike.output)
-            counts["cancelled"] += 1
     engine.check_idle()
-    assert len(taken) > 500 and counts["as alone"] > 350, counts
+    for heard in taken:
+        counts[how_it_ended(heard, expected(heard.request), heard in cancelled)] += 1
+    assert counts["as alone"] > 250, counts
     assert all(counts[kind] > 10 for kind in ("refused", "expired", "cancelled")), counts
-    assert engine.scheduler.num_preemptions > 20
+    assert engine.scheduler.num_preemptions > 120
+
+
+def how_it_ended(heard: Heard, alike: Heard | KestrelError, was_cancelled: bool) -> str:
+    """One of the ways there are; anything else raises."""
+    assert isinstance(alike, Heard)
+    if same(heard, alike):
+        return "as alone"
+    if isinstance(heard.end, Cancelled):
+        assert heard.request.timeout_s is not None
+        return "expired"
+    assert was_cancelled
+    if heard.request.skill == "poisoned":
+        return "poisoned"  # cut where it cannot be
+    result = heard.finished.result
+    assert result.finish_reason == "cancelled"
+    if isinstance(alike.end, Finished) and not heard.request.settings.stop:
+        assert begins(result.output, alike.output)
+    return "cancelled"

@@ -5,6 +5,9 @@ from typing import Any
 
 import torch
 
+from kestrel_core.build import LoadedModel, start_engine
+from kestrel_core.config import RuntimeConfig
+from kestrel_core.engine import InferenceEngine
 from kestrel_core.moondream.config import (
     MOONDREAM2,
     MOONDREAM3,
@@ -17,6 +20,8 @@ from kestrel_core.moondream.config import (
 )
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.weights import random_weights
+from kestrel_core.skills import Language, SkillRegistry
+from kestrel_core.tokenizer import Tokenizer
 
 TEMPLATES = Templates(
     Captions((1, 24, 2, 25, 3), (1, 24, 2, 26, 3), (1, 24, 2, 27, 3)),
@@ -30,7 +35,7 @@ def tiny_config(generation: int = 2, **text: Any) -> MoondreamConfig:
     """Crops of 2 x 2 patches, so an image prefix is 5 positions. `text` overrides the text model."""
     base = {2: MOONDREAM2, 3: MOONDREAM3}[generation]
     moe = MoEConfig(num_experts=6, start_layer=1, experts_per_token=2, expert_inner_dim=8)
-    sizes = {"dim": 32, "ff_dim": 48, "n_layers": 3, "vocab_size": 64, "max_context": 128}
+    sizes: dict[str, Any] = {"dim": 32, "ff_dim": 48, "n_layers": 3, "vocab_size": 64, "max_context": 128}
     sizes |= {"n_heads": 4, "n_kv_heads": 4, "moe": moe if base.text.moe else None, **text}
     config = replace(
         base,
@@ -66,3 +71,11 @@ def tiny_model(config: MoondreamConfig, seed: int = 0, dtype: torch.dtype = torc
         model = Moondream(config)
     random_weights(model, torch.device("cpu"), dtype, seed)
     return model.eval()
+
+
+def tiny_engine(generation: int = 2, skills: SkillRegistry | None = None, **options: Any) -> InferenceEngine:
+    """A running engine over a tiny model with a word a byte. `options` are those of `RuntimeConfig`."""
+    config = tiny_config(generation, vocab_size=300)
+    language = Language(config, Tokenizer.of_bytes(config))
+    model = LoadedModel(tiny_model(config), language, torch.device("cpu"))
+    return InferenceEngine(start_engine(model, RuntimeConfig(device="cpu", **options), skills))

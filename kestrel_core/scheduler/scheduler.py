@@ -116,7 +116,7 @@ class Scheduler:
             if computed < length - 1 or computed < sequence.image_length:
                 prefilling.append(sequence)
             elif computed <= length and computed < max_context:
-                # One input is left, or the last readout is under way and there is a position for what it gives.
+                # One input is left, or the last readout is under way and what it gives has its position.
                 spans.append(self._decode(sequence, computed < length))
                 readings.append((sequence, sequence.epoch, sequence.slot, computed + 1))
         budget = max(self._limits.step_tokens - len(spans), 1)
@@ -182,7 +182,7 @@ class Scheduler:
             if pages is not None:
                 sequence.pages += pages
                 return True
-            self._preempt(self._running[-1])
+            self.preempt(self._running[-1])
         return False
 
     def _decode(self, sequence: Sequence, known: bool) -> Span:
@@ -247,8 +247,8 @@ class Scheduler:
             sequence = entry[2]
             if sequence.ended:
                 continue
-            if sequence.root in self._building:
-                aside.append(entry)  # in a step or two the image is there for the asking
+            if sequence.num_pending or sequence.root in self._building:
+                aside.append(entry)  # in a step or two its sample, or its image, is there for the asking
                 continue
             if (spans and budget <= 0) or not self._start(sequence, budget, bool(spans)):
                 aside.append(entry)
@@ -368,7 +368,7 @@ class Scheduler:
         sequence.prefix = prefix
         self._building.discard(sequence.root)
 
-    def _preempt(self, sequence: Sequence) -> None:
+    def preempt(self, sequence: Sequence) -> None:
         """Back into the queue, at its old place. What it said and what is in flight for it stays."""
         self._release(sequence)
         sequence.num_preemptions += 1

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from fakes import IMAGE_LENGTH, PAGE_SIZE, FakeRuntime
+from fakes import IMAGE_LENGTH, LETTERS, PAGE_SIZE, FakeRuntime
 
 from kestrel_core.errors import EngineFailed
 from kestrel_core.scheduler.pages import PagePool
@@ -85,7 +85,7 @@ class Stage:
     def step(self) -> list[Update]:
         plan = self.scheduler.plan()
         self.scheduler.check()
-        launched = self.runtime.launch(plan) if plan is not None else None
+        launched: Launched | None = self.runtime.launch(plan) if plan is not None else None
         if self.runtime.overlaps:
             launched, self._pending = self._pending, launched
         updates = self.scheduler.commit(launched.collect()) if launched is not None else []
@@ -272,19 +272,20 @@ def test_the_last_in_order_gives_way_and_comes_back_first() -> None:
     assert said(early) == alone("abcd", 15) and said(late) == alone("wxyz", 15)
 
 
-def test_a_sequence_that_resumes_recomputes_only_what_the_cache_let_go() -> None:
-    stage = Stage(num_pages=7, max_context=30)
-    stage.admit("abcd", 20, order=1.0)
-    late = stage.admit("wxyz", 15, order=2.0)
-    while not late.num_preemptions:
+@both
+def test_a_sequence_that_resumes_recomputes_only_what_the_cache_lacks(overlaps: bool) -> None:
+    stage = Stage(overlaps=overlaps)
+    sequence = stage.admit("x" * 12, num_tokens=9)
+    for _ in range(4):
         stage.step()
-    while not late.slot:
+    stage.scheduler.preempt(sequence)
+    while not sequence.slot:
         stage.step()
-    [resumed] = stage.spans[late.slot]
-    assert resumed.stop == late.length - 1  # the last is what this very step has read
-    assert late.cached_tokens == 0  # the caller's prompt was not found in the cache
+    [resumed] = stage.spans[sequence.slot]
+    assert resumed.start == 15 - 5 * overlaps  # where its last sample is still under way, so is a page
+    assert sequence.cached_tokens == 0, "the caller's prompt was not in the cache"
     stage.run()
-    assert said(late) == alone("wxyz", 15)
+    assert said(sequence) == alone("x" * 12, 9)
 
 
 # Sharing
@@ -514,6 +515,17 @@ def test_what_is_not_a_number_fails_alone_and_is_never_shared(overlaps: bool) ->
     again = stage.admit("x" * 10 + "y", image="cat")
     stage.run()
     assert (again.cached_tokens, said(again)) == (0, alone("x" * 10 + "y", image="cat"))
+
+
+@both
+def test_an_answer_that_goes_bad_is_not_shared_but_its_sound_prompt_is(overlaps: bool) -> None:
+    prompt = next(p for p in map("question {:02}".format, range(99)) if LETTERS[0] not in alone(p, 20)[:8])
+    stage = Stage(overlaps=overlaps)
+    stage.runtime.not_finite.add(LETTERS[0])
+    stage.admit(prompt, 99)
+    [(_, _, error)] = stage.run()
+    assert isinstance(error, EngineFailed)
+    assert stage.cache.num_cached_pages == len(prompt) // PAGE_SIZE
 
 
 @pytest.mark.parametrize(("max_context", "num_pages"), [(41, 9), (6, 2)])

@@ -1,9 +1,8 @@
 """`kestrel bench scheduler`: what the host does in a decode step, without a device to wait for.
 
-The step loop, the scheduler and the text replies are the real ones; the runtime answers at once with random
-letters. Half of them are spaces: in real answers, too, about every other token ends a word, and with it a
-chunk. Two engines take turns, one of them with a queue behind it: whatever else the machine does meanwhile
-slows both.
+The step loop, the scheduler and the text replies are the real ones; the runtime answers at once. Random bytes
+seldom end a word, so they make few chunks; spaces make one of every token. Real answers lie between the two.
+The cases take turns, so that whatever else the machine does meanwhile slows them all.
 """
 
 import json
@@ -11,7 +10,7 @@ import os
 import platform
 import random
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import quantiles
@@ -20,6 +19,7 @@ from time import perf_counter_ns
 from rich.console import Console
 from rich.table import Table
 
+from kestrel_core.errors import InvalidRequest
 from kestrel_core.loop import QueueLimits, StepLoop
 from kestrel_core.messages import Event, Request, Settings
 from kestrel_core.metrics import Metrics
@@ -44,12 +44,22 @@ Microseconds = dict[str, dict[str, float]]  # by phase, then by statistic
 
 def bench_scheduler(running: int, waiting: int, steps: int, as_json: bool, console: Console) -> None:
     """Print a table; with `as_json` also one JSON document, to stdout."""
+    if running < 1 or waiting < 0 or steps < 2:
+        raise InvalidRequest("there must be a running sequence, at least, and two steps to measure")
     language = Language(MOONDREAM3, Tokenizer.of_bytes(MOONDREAM3))
-    subjects = {queue: Subject(language, running, queue, steps) for queue in dict.fromkeys((0, waiting))}
-    for _ in range(0, steps, BLOCK_STEPS):
+    every = [i for i in range(MOONDREAM3.text.vocab_size) if language.tokenizer.bytes_of(i)]
+    subjects = {
+        case: Subject(language, tokens, running, queue, steps)
+        for case, tokens, queue in (
+            ("random bytes", every, 0),
+            (f"random bytes, {waiting:,} wait", every, waiting),
+            ("a chunk every token", language.tokenizer.encode(" "), 0),
+        )
+    }
+    for done in range(0, steps, BLOCK_STEPS):
         for subject in subjects.values():
-            subject.run(BLOCK_STEPS)
-    measured = {queue: subject.microseconds() for queue, subject in subjects.items()}
+            subject.run(min(BLOCK_STEPS, steps - done))
+    measured = {case: subject.microseconds() for case, subject in subjects.items()}
     for subject in subjects.values():
         subject.close()
     machine = f"{os.cpu_count()} cores, {cpu_name()}"
@@ -58,30 +68,30 @@ def bench_scheduler(running: int, waiting: int, steps: int, as_json: bool, conso
         title=f"Host time of a decode step, microseconds: {running} streamed queries running\n"
         f"{machine}; {python}; {steps} steps; target: step under {TARGET_US} at 64"
     )
-    table.add_column("waiting")
+    table.add_column("case")
     table.add_column("phase")
     for statistic in ("median", "p95", "p99"):
         table.add_column(statistic, justify="right")
-    for queue, phases in measured.items():
+    for case, phases in measured.items():
         for phase, times in phases.items():
-            label = f"{queue:,}" if phase == PHASES[0] else ""
+            label = case if phase == PHASES[0] else ""
             table.add_row(
                 label, phase, *(f"{time:.1f}" for time in times.values()), end_section=phase == "step"
             )
     console.print(table)
     if as_json:
-        cases = [{"waiting": queue, "microseconds": phases} for queue, phases in measured.items()]
-        document = {"machine": machine, "python": python, "running": running, "steps": steps, "cases": cases}
+        workload = {"running": running, "waiting": waiting, "steps": steps}
+        document = {"machine": machine, "python": python, **workload, "microseconds": measured}
         print(json.dumps(document), flush=True)
 
 
 class Subject:
     """One engine under measurement: `running` sequences decode for ever, `waiting` never get a slot."""
 
-    def __init__(self, language: Language, running: int, waiting: int, steps: int) -> None:
-        max_context = 2 * PROMPT_TOKENS + WARM_UP_STEPS + steps + BLOCK_STEPS + running + 1
+    def __init__(self, language: Language, tokens: list[int], running: int, waiting: int, steps: int) -> None:
+        max_context = 2 * PROMPT_TOKENS + running + WARM_UP_STEPS + steps
         pool = PagePool(1 + 2 * running * -(-max_context // PAGE_SIZE))
-        self._runtime = InstantRuntime(language.tokenizer, pool.num_pages)
+        self._runtime = InstantRuntime(tokens, pool.num_pages)
         self._scheduler = TimedScheduler(
             pool, PrefixCache(pool), PAGE_SIZE, Limits(running, max_context, step_tokens=2048)
         )
@@ -156,12 +166,11 @@ class InstantRuntime:
     overlaps = True
     page_size = PAGE_SIZE
 
-    def __init__(self, tokenizer: Tokenizer, num_pages: int) -> None:
+    def __init__(self, tokens: list[int], num_pages: int) -> None:
         self.num_pages = num_pages
         self.launch_ns = 0
         self._rng = random.Random(0)
-        letters = "".join(map(chr, range(33, 127)))
-        self._samples = [Sample(token=i) for i in tokenizer.encode(letters + " " * len(letters))]
+        self._samples = [Sample(token=token) for token in tokens]
 
     def launch(self, plan: StepPlan) -> "Drawn":
         began = perf_counter_ns()

@@ -1,0 +1,73 @@
+"""A skill of your own: a question that can only be answered with yes or no, in a single token.
+
+    KESTREL_MODEL=moondream2 python examples/custom_skill.py photo.jpg "Is it raining?"
+
+A skill says how to ask and how to read. Here the model is asked as for any query, but all that can be read
+from it is the first token of a yes or of a no. The engine batches and caches it like its own skills.
+"""
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any
+
+from kestrel_core.config import RuntimeConfig
+from kestrel_core.engine import InferenceEngine
+from kestrel_core.messages import EngineResult, Request
+from kestrel_core.sequence import Prompt, Turn
+from kestrel_core.skills import Language
+from kestrel_core.skills.standard import standard_skills
+from kestrel_core.skills.text import QuerySkill
+from kestrel_core.step import Kind, Readout, Sample
+
+
+class YesNoReply:
+    def __init__(self, yes: set[int], no: set[int]) -> None:
+        self._yes = yes
+        self._readout = Readout(Kind.TOKEN, choices=(*sorted(yes), *sorted(no)))
+        self._answer: bool | None = None
+
+    def readout(self, ahead: int = 0) -> Readout:
+        return self._readout
+
+    def take(self, sample: Sample) -> Turn:
+        self._answer = sample.token in self._yes
+        return Turn(finish="stop")
+
+    def cut(self) -> Turn:
+        return Turn(finish="length")
+
+    def output(self) -> dict[str, Any]:
+        return {"yes": self._answer}
+
+
+class YesNoSkill:
+    name = "yes_no"
+    greedy = True
+
+    def prompt(self, request: Request, language: Language) -> Prompt:
+        return QuerySkill().prompt(request, language)
+
+    def reply(self, request: Request, language: Language) -> YesNoReply:
+        def begin(*words: str) -> set[int]:
+            return {language.tokenizer.encode(word)[0] for word in words}
+
+        yes, no = begin("Yes", " Yes"), begin("No", " No")
+        return YesNoReply(yes - no, no - yes)  # where a lone space is a token, it says neither
+
+
+async def main(picture: str, *questions: str) -> None:
+    image = Path(picture).read_bytes()
+    skills = standard_skills().with_skill(YesNoSkill())
+    engine = await InferenceEngine.create(RuntimeConfig.from_environment(), skills=skills)
+    try:
+        answers = [engine.submit("yes_no", image, question=question) for question in questions]
+        for question, result in zip(questions, await asyncio.gather(*answers), strict=True):
+            assert isinstance(result, EngineResult)
+            print(f"{question} {'yes' if result.output['yes'] else 'no'}")
+    finally:
+        await engine.shutdown()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))

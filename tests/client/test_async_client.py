@@ -1,0 +1,250 @@
+"""The asynchronous client: what differs from the synchronous one, and that the rest does not."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import grpc
+import pytest
+from client.fake_triton import FakeTriton, LateEnd, Silence, break_off, refuse, say
+
+from kestrel_client import (
+    AsyncClient,
+    Box,
+    Cancelled,
+    EngineFailed,
+    InvalidRequest,
+    Overloaded,
+    Point,
+    Retry,
+    ServerUnreachable,
+    UnsupportedSkill,
+    exchange,
+)
+
+AT_ONCE = Retry(limit=3, first_wait_s=0.001)
+CHUNK = say({"chunk": "a red ", "completed": False, "token_index": 2})
+
+
+def run(fake: FakeTriton, body: Callable[[AsyncClient], Awaitable[None]], retry: Retry = AT_ONCE) -> None:
+    async def main() -> None:
+        async with AsyncClient(fake.url, retry=retry) as client:
+            await asyncio.wait_for(body(client), 20)
+
+    asyncio.run(main())
+
+
+def test_every_skill_gives_its_own_type(fake: FakeTriton) -> None:
+    async def body(client: AsyncClient) -> None:
+        assert (await client.query(None, "what?")).text == "a red circle"
+        assert (await client.caption(b"picture")).text == "a red circle"
+        assert (await client.detect(b"picture", "circle")).objects == (Box(0.1, 0.2, 0.3, 0.4),)
+        assert (await client.point(b"picture", "circle")).points == (Point(0.25, 0.5),)
+        assert (await client.segment(b"picture", "circle")).segments[0].bbox == Box(0, 0, 1, 1)
+
+    run(fake, body)
+
+
+def test_a_stream_gives_text_as_it_comes_and_then_the_whole(fake: FakeTriton) -> None:
+    async def body(client: AsyncClient) -> None:
+        async with await client.caption(b"picture", stream=True) as stream:
+            assert [text async for text in stream] == ["a red ", "circle"]
+            assert (await stream.result()).text == "a red circle"
+        assert (await (await client.query(None, "what?", stream=True)).result()).text == "a red circle"
+
+    run(fake, body)
+
+
+def test_a_stream_is_read_to_its_end_before_its_last_text_is_shown(fake: FakeTriton) -> None:
+    late = LateEnd()
+    fake.scripts.append(late)
+
+    async def body(client: AsyncClient) -> None:
+        stream = await client.caption(b"picture", stream=True)
+        assert await anext(stream) == "a red "
+        last = asyncio.ensure_future(anext(stream))
+        done, _ = await asyncio.wait([last], timeout=0.1)
+        assert not done
+        late.may_end.set()
+        assert await last == "circle"
+
+    run(fake, body)
+
+
+def test_a_hundred_requests_at_once_share_the_channel(fake: FakeTriton) -> None:
+    async def body(client: AsyncClient) -> None:
+        ids = [str(number) for number in range(100)]
+        answers = await asyncio.gather(*(client.query(None, "what?", request_id=name) for name in ids))
+        assert [answer.request_id for answer in answers] == ids
+
+    run(fake, body)
+
+
+def test_errors_have_their_types(fake: FakeTriton) -> None:
+    fake.scripts += [
+        refuse("INVALID_ARG: OBJECT is empty; say what is meant"),
+        refuse("INVALID_ARG: segment is not supported by this model"),
+        lambda asked, context: iter(()),
+    ]
+
+    async def body(client: AsyncClient) -> None:
+        with pytest.raises(InvalidRequest, match="OBJECT is empty"):
+            await client.detect(b"picture", " ")
+        with pytest.raises(UnsupportedSkill):
+            await client.segment(b"picture", "dog")
+        with pytest.raises(EngineFailed, match="without an answer"):
+            await client.query(None, "what?")
+
+    run(fake, body)
+
+
+def test_what_was_not_begun_is_tried_again(fake: FakeTriton) -> None:
+    fake.scripts += [refuse("UNAVAILABLE: the queue is full"), break_off(grpc.StatusCode.UNAVAILABLE)]
+
+    async def body(client: AsyncClient) -> None:
+        assert (await client.query(None, "what?")).text == "a red circle"
+
+    run(fake, body)
+    assert len(fake.asked) == 3
+
+
+def test_retries_have_an_end(fake: FakeTriton) -> None:
+    fake.scripts += [refuse("UNAVAILABLE: the queue is full")] * 9
+
+    async def body(client: AsyncClient) -> None:
+        with pytest.raises(Overloaded, match="the queue is full"):
+            await client.query(None, "what?")
+
+    run(fake, body)
+    assert len(fake.asked) == 4
+
+
+def test_nothing_is_asked_again_once_the_answer_has_begun(fake: FakeTriton) -> None:
+    fake.scripts.append(break_off(grpc.StatusCode.UNAVAILABLE, CHUNK))
+
+    async def body(client: AsyncClient) -> None:
+        stream = await client.query(None, "what?", stream=True)
+        assert await anext(stream) == "a red "
+        with pytest.raises(ServerUnreachable, match="went away in the middle"):
+            await anext(stream)
+
+    run(fake, body)
+    assert len(fake.asked) == 1
+
+
+def test_without_a_server_the_error_says_how_to_start_one(fake: FakeTriton) -> None:
+    fake.stop()
+
+    async def body(client: AsyncClient) -> None:
+        with pytest.raises(ServerUnreachable, match="start one with `kestrel serve --demo`"):
+            await client.query(None, "what?")
+
+    run(fake, body)
+
+
+def test_closing_a_stream_cancels_the_request_and_no_other(fake: FakeTriton) -> None:
+    silence = Silence(CHUNK)
+    fake.scripts.append(silence)
+
+    async def body(client: AsyncClient) -> None:
+        async with await client.caption(b"picture", stream=True) as stream:
+            assert await anext(stream) == "a red "
+            assert (await client.query(None, "and this?")).text == "a red circle"
+            assert not silence.gone.is_set()
+        with pytest.raises(Cancelled, match="cancelled by its caller"):
+            await stream.result()
+
+    run(fake, body)
+    assert silence.gone.wait(5)
+
+
+def test_a_stream_closed_by_another_task_ends_with_cancelled(fake: FakeTriton) -> None:
+    silence = Silence(CHUNK)
+    fake.scripts.append(silence)
+
+    async def body(client: AsyncClient) -> None:
+        stream = await client.caption(b"picture", stream=True)
+        assert await anext(stream) == "a red "
+        reading = asyncio.create_task(stream.result())
+        await asyncio.sleep(0)  # it reads now
+        stream.close()
+        with pytest.raises(Cancelled):
+            await reading
+
+    run(fake, body)
+    assert silence.gone.wait(5)
+
+
+def test_cancelling_the_task_cancels_the_request(fake: FakeTriton) -> None:
+    silence = Silence()
+    fake.scripts.append(silence)
+
+    async def body(client: AsyncClient) -> None:
+        asking = asyncio.create_task(client.query(None, "what?"))
+        assert await asyncio.to_thread(silence.reached.wait, 5)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        assert await asyncio.to_thread(silence.gone.wait, 5)
+
+    run(fake, body)
+
+
+def test_closing_the_client_ends_its_requests_but_not_the_tasks(fake: FakeTriton) -> None:
+    silence = Silence()
+    fake.scripts.append(silence)
+
+    async def body(client: AsyncClient) -> None:
+        asking = asyncio.create_task(client.query(None, "what?"))
+        assert await asyncio.to_thread(silence.reached.wait, 5)
+        await client.close()
+        with pytest.raises(Cancelled):
+            await asking
+
+    run(fake, body)
+
+
+def test_closing_ends_the_wait_for_another_attempt(fake: FakeTriton) -> None:
+    waiting = asyncio.Event()
+
+    class Slow(Retry):
+        def wait_s(self, attempt: int) -> float:
+            waiting.set()
+            return 60.0
+
+    fake.scripts.append(refuse("UNAVAILABLE: the queue is full"))
+
+    async def body(client: AsyncClient) -> None:
+        stream = await client.query(None, "what?", stream=True)
+        reading = asyncio.create_task(stream.result())
+        await waiting.wait()
+        stream.close()
+        with pytest.raises(Cancelled):
+            await reading
+
+    run(fake, body, Slow())
+
+
+def test_the_timeout_is_told_to_the_server_and_kept_here_too(
+    fake: FakeTriton, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exchange, "GRACE_S", 0.05)
+    silence = Silence()
+    fake.scripts.append(silence)
+
+    async def body(client: AsyncClient) -> None:
+        with pytest.raises(Cancelled, match=r"gave no answer within 0\.2 s"):
+            await client.query(None, "what?", timeout_s=0.2)
+
+    run(fake, body)
+    assert silence.gone.wait(5)
+    assert 100_000 < fake.asked[0].timeout_us <= 200_000
+
+
+def test_a_channel_of_the_callers_own_is_used_and_left_open(fake: FakeTriton) -> None:
+    async def main() -> None:
+        async with grpc.aio.insecure_channel(fake.url) as channel:
+            for _ in range(2):
+                async with AsyncClient(channel) as client:
+                    assert (await client.query(None, "what?")).text == "a red circle"
+
+    asyncio.run(main())

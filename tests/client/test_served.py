@@ -1,0 +1,220 @@
+"""The client and its command against the real Triton with the tiny model."""
+
+import asyncio
+import json
+import os
+import queue
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import grpc
+import numpy as np
+import pytest
+import tritonclient.grpc as triton
+from PIL import Image
+
+from kestrel_client import (
+    AsyncClient,
+    Cancelled,
+    Client,
+    InvalidRequest,
+    UnknownAdapter,
+    UnsupportedSkill,
+)
+
+pytestmark = pytest.mark.triton
+
+ROOT = Path(__file__).parents[2]
+SAMPLE = ROOT / "client/samples/shapes.png"
+# Greedy and short, so that the same comes back every time, and soon.
+TEXT: dict[str, Any] = {"temperature": 0.0, "max_tokens": 12}
+ASKED: dict[str, Mapping[str, Any]] = {
+    "query": {"question": "what is this?", **TEXT},
+    "caption": {"length": "short", **TEXT},
+    "detect": {"object": "circle", "max_objects": 3},
+    "point": {"object": "circle", "max_objects": 3},
+}
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where `kestrel serve --demo` answers."""
+    with socket.socket() as a, socket.socket() as b, socket.socket() as c:
+        for probe in (a, b, c):
+            probe.bind(("127.0.0.1", 0))
+        http, at, metrics = (str(probe.getsockname()[1]) for probe in (a, b, c))
+    flags = ["--demo", "--http-port", http, "--grpc-port", at, "--metrics-port", metrics]
+    log = tmp_path_factory.mktemp("serve") / "log"
+    with log.open("wb") as out:
+        server = subprocess.Popen(
+            [sys.executable, "-m", "kestrel_core.cli", "serve", *flags], cwd=ROOT, stdout=out, stderr=out
+        )
+    try:
+        with grpc.insecure_channel(f"localhost:{at}") as channel:
+            grpc.channel_ready_future(channel).result(
+                timeout=60
+            )  # no port listens before the model is loaded
+        yield f"localhost:{at}"
+    except grpc.FutureTimeoutError:
+        pytest.fail(f"the server did not come up:\n{log.read_text()}")
+    finally:
+        server.send_signal(signal.SIGTERM)
+        server.send_signal(signal.SIGINT)  # the second signal does not wait for Triton's own end
+        server.wait(30)
+
+
+@pytest.fixture(scope="module")
+def plain(url: str) -> dict[str, dict[str, Any]]:
+    """What a client without any of our code gets, written straight from the contract."""
+    types = {"temperature": ("FP32", np.float32), "max_tokens": ("INT32", np.int32)}
+    types["max_objects"] = types["max_tokens"]
+    documents = {}
+    with triton.InferenceServerClient(url) as client:
+        for skill, keywords in ASKED.items():
+            inputs = []
+            for name, value in {"SKILL": skill, "IMAGE": SAMPLE.read_bytes(), **keywords}.items():
+                datatype, dtype = types.get(name, ("BYTES", np.object_))
+                inputs.append(triton.InferInput(name.upper(), [1], datatype))
+                inputs[-1].set_data_from_numpy(np.array([value], dtype=dtype))
+            arrived: queue.Queue[tuple[Any, Any]] = queue.Queue()
+            client.start_stream(lambda result, error, arrived=arrived: arrived.put((result, error)))
+            client.async_stream_infer("moondream", inputs)
+            result, error = arrived.get(timeout=60)
+            client.stop_stream()
+            assert error is None
+            documents[skill] = json.loads(result.as_numpy("TEXT_OUTPUT")[0])
+    return documents
+
+
+def answer(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Without what differs from one time to the next, or belongs to a stream."""
+    fleeting = ("request_id", "metrics", "chunk", "completed")
+    return {name: value for name, value in document.items() if name not in fleeting}
+
+
+def test_every_skill_gives_what_plain_tritonclient_gets(url: str, plain: dict[str, dict[str, Any]]) -> None:
+    with Client(url) as client:
+        for skill, keywords in ASKED.items():
+            result = getattr(client, skill)(SAMPLE, **keywords)
+            assert answer(result.raw) == answer(plain[skill])
+            assert result.metrics.output_tokens == plain[skill]["metrics"]["output_tokens"]
+
+
+def test_the_asynchronous_client_gets_the_same_all_at_once(
+    url: str, plain: dict[str, dict[str, Any]]
+) -> None:
+    async def ask_all() -> list[Any]:
+        async with AsyncClient(url) as client:
+            return await asyncio.gather(
+                *(getattr(client, skill)(SAMPLE, **keywords) for skill, keywords in ASKED.items())
+            )
+
+    for skill, result in zip(ASKED, asyncio.run(ask_all()), strict=True):
+        assert answer(result.raw) == answer(plain[skill])
+
+
+@pytest.mark.parametrize("skill", ["query", "caption"])
+def test_streamed_text_adds_up_to_the_same_answer(
+    url: str, plain: dict[str, dict[str, Any]], skill: str
+) -> None:
+    async def stream_async() -> str:
+        async with AsyncClient(url) as client:
+            return "".join(
+                [text async for text in await getattr(client, skill)(SAMPLE, stream=True, **ASKED[skill])]
+            )
+
+    with Client(url) as client, getattr(client, skill)(SAMPLE, stream=True, **ASKED[skill]) as stream:
+        assert "".join(stream) == stream.result().text == plain[skill][{"query": "answer"}.get(skill, skill)]
+    assert asyncio.run(stream_async()) == stream.result().text
+
+
+def test_a_pil_image_and_a_file_of_the_same_pixels_are_answered_alike(
+    url: str, plain: dict[str, dict[str, Any]]
+) -> None:
+    with Client(url) as client, Image.open(SAMPLE) as picture:
+        assert answer(client.point(picture, **ASKED["point"]).raw) == answer(plain["point"])
+
+
+def test_every_other_keyword_is_taken(url: str) -> None:
+    keywords: dict[str, Any] = {
+        "top_p": 0.9,
+        "seed": 7,
+        "priority": -1,
+        "stop": ["never said"],
+        "logprobs": 2,
+    }
+    with Client(url) as client:
+        one, two = (
+            client.query(SAMPLE, "why?", temperature=1.0, max_tokens=6, request_id=name, **keywords)
+            for name in ("one", "two")
+        )
+    assert (one.request_id, two.request_id) == ("one", "two")
+    assert one.text == two.text  # by the seed
+    assert len(one.raw["logprobs"][0]["top"]) == 2
+
+
+def test_points_and_boxes_are_taken_as_references(url: str) -> None:
+    refs = [(0.2, 0.3), (0.1, 0.1, 0.4, 0.5)]
+    with Client(url) as client:
+        assert client.point(SAMPLE, "circle", spatial_refs=refs, max_objects=1).finish_reason
+        with pytest.raises(InvalidRequest, match="SPATIAL_REFS has a row of 3 numbers"):
+            client.point(SAMPLE, "circle", spatial_refs=[(0.1, 0.2, 0.3)])
+
+
+def test_refusals_have_their_types(url: str) -> None:
+    with Client(url) as client:
+        with pytest.raises(UnsupportedSkill):
+            client.segment(SAMPLE, "circle")
+        with pytest.raises(InvalidRequest, match="damaged or in no accepted format"):
+            client.caption(b"\x00\x01 this is no picture \x00\x01")
+        with pytest.raises(InvalidRequest, match="LENGTH"):
+            client.caption(SAMPLE, "endless")  # type: ignore[call-overload]
+        with pytest.raises((UnknownAdapter, InvalidRequest), match=r"(?i)adapter"):
+            client.query(SAMPLE, "why?", adapter="nobody/nothing@1")
+
+
+def test_the_server_ends_what_takes_too_long(url: str) -> None:
+    with Client(url) as client, pytest.raises(Cancelled, match="deadline passed"):
+        client.query(SAMPLE, "tell me everything", temperature=0.0, timeout_s=0.001)
+
+
+def test_a_cancelled_stream_leaves_the_client_working(url: str, plain: dict[str, dict[str, Any]]) -> None:
+    with Client(url) as client:
+        with client.query(SAMPLE, "tell me everything", stream=True) as unread:
+            pass
+        with pytest.raises(Cancelled, match="by its caller"):
+            unread.result()
+        assert answer(client.detect(SAMPLE, **ASKED["detect"]).raw) == answer(plain["detect"])
+
+
+def test_run_py_asks_every_skill_and_draws(url: str, tmp_path: Path) -> None:
+    drawn = tmp_path / "out.png"
+    done = subprocess.run(
+        [
+            ROOT / "client/run.py",
+            "--url",
+            url,
+            "--image",
+            SAMPLE,
+            "--draw",
+            drawn,
+            "--json",
+            "--max-tokens",
+            "9",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    skills = json.loads(done.stdout)["skills"]
+    assert [name for name, told in skills.items() if "response" in told] == list(ASKED)
+    assert "unsupported" in skills["segment"]
+    with Image.open(drawn) as copy, Image.open(SAMPLE) as picture:
+        assert copy.size == picture.size

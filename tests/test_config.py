@@ -1,0 +1,106 @@
+"""`RuntimeConfig`: the same from keywords, from variables and from Triton's parameters."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from kestrel_core.config import RuntimeConfig
+from kestrel_core.errors import InvalidRequest
+
+
+def test_the_defaults_are_those_of_the_contract() -> None:
+    config = RuntimeConfig()
+    assert (config.model, config.device, config.max_batch_size) == ("moondream3-preview", "cuda", 4)
+    assert config.model_path is None
+    assert RuntimeConfig.from_environment({}) == RuntimeConfig.from_strings({}) == config
+
+
+def test_every_option_says_what_it_means() -> None:
+    assert all(option.metadata["meaning"] for option in dataclasses.fields(RuntimeConfig))
+
+
+def test_every_option_can_be_a_text() -> None:
+    config = RuntimeConfig(
+        model="moondream2",
+        model_path="weights",
+        tokenizer_path="tokenizer.json",
+        weights="random",
+        seed=-3,
+        device="cpu",
+        dtype="float16",
+        max_batch_size=2,
+        max_context=100,
+        kv_cache_tokens=1000,
+        prefix_cache=False,
+        step_tokens=64,
+        max_queue=9,
+        max_queue_bytes=99,
+        priority_s=0.5,
+        default_timeout_s=1.5,
+        image_workers=1,
+        max_image_bytes=7,
+        max_image_pixels=8,
+    )
+    default = RuntimeConfig()
+    texts = {name: str(value) for name, value in dataclasses.asdict(config).items()}
+    assert all(getattr(default, name) != getattr(config, name) for name in texts), "an option is not covered"
+    assert RuntimeConfig.from_strings(texts) == config
+    variables = {f"KESTREL_{name.upper()}": text for name, text in texts.items()}
+    assert RuntimeConfig.from_environment({**variables, "KESTREL": "x", "HOME": "y"}) == config
+
+
+def test_what_is_fixed_wins_over_the_environment_and_an_empty_variable_is_none() -> None:
+    variables = {"KESTREL_MODEL": "moondream2", "KESTREL_DEVICE": "", "KESTREL_MAX_QUEUE": "7"}
+    config = RuntimeConfig.from_environment(variables, max_queue="8")
+    assert (config.model, config.device, config.max_queue) == ("moondream2", "cuda", 8)
+
+
+def test_the_processes_environment_is_read_when_none_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KESTREL_MAX_BATCH_SIZE", "13")
+    assert RuntimeConfig.from_environment().max_batch_size == 13
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("1", True), ("TRUE", True), (" false ", False), ("0", False), ("true", True)]
+)
+def test_yes_and_no(text: str, value: bool) -> None:
+    assert RuntimeConfig.from_strings({"prefix_cache": text}).prefix_cache is value
+
+
+@pytest.mark.parametrize("text", ["none", "None", ""])
+def test_none_is_none_where_there_may_be_none(text: str) -> None:
+    assert RuntimeConfig.from_strings({"max_context": text}).max_context is None
+    with pytest.raises(InvalidRequest):
+        RuntimeConfig.from_strings({"max_queue": text})
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"max_batch_size": "four"}, 'max_batch_size is "four"; it must be a int'),
+        ({"max_context": "1.5"}, 'max_context is "1.5"'),
+        ({"prefix_cache": "yes"}, 'prefix_cache is "yes"; it must be a bool'),
+        ({"max_batch_size": "0"}, "max_batch_size is 0; it must be more than 0"),
+        ({"default_timeout_s": "-1"}, "default_timeout_s is -1.0; it must be more than 0"),
+        ({"priority_s": "nan"}, "priority_s is nan"),
+        ({"priority_s": "inf"}, "priority_s is inf"),
+        ({"dtype": "int8"}, 'dtype is "int8"; it can be auto, float32, bfloat16, float16'),
+        ({"weights": "none"}, 'weights is "none"; it can be checkpoint, random'),
+        ({"max_batchsize": "4"}, "there is no option max_batchsize; there are model, model_path"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(values: dict[str, str], message: str) -> None:
+    with pytest.raises(InvalidRequest, match=message):
+        RuntimeConfig.from_strings(values)
+
+
+@pytest.mark.parametrize("options", [{"max_queue": -1}, {"step_tokens": 0}, {"dtype": "double"}])
+def test_keywords_are_checked_too(options: dict[str, Any]) -> None:
+    with pytest.raises(InvalidRequest):
+        RuntimeConfig(**options)
+
+
+def test_nobody_changes_it_after_the_start() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        RuntimeConfig().max_queue = 3  # type: ignore[misc]
