@@ -3,16 +3,30 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from kestrel_core.config import RuntimeConfig
 from kestrel_core.errors import KestrelError
+
+if TYPE_CHECKING:
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # which has no public name
+
+SETTINGS: tuple[tuple[str, type, str], ...] = (
+    ("temperature", float, "0 is always the likeliest token"),
+    ("top-p", float, "choose among the likeliest tokens that make up this share"),
+    ("max-tokens", int, "of an answer"),
+    ("max-objects", int, "to detect or point at"),
+    ("seed", int, "the same one gives the same answer again"),
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
-    console = Console(stderr=options.json, soft_wrap=False)
+    console = Console(stderr=getattr(options, "json", False), soft_wrap=False)
     try:
         return int(options.run(options, console))
     except KestrelError as error:
@@ -25,7 +39,128 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="kestrel", description="Serve and check Moondream models.")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    _add_serve(commands)
+    _add_schedule(commands)
+    _add_parity(commands)
+    _add_bench(commands)
+    return parser
 
+
+def _add_serve(commands: "Commands") -> None:
+    serve = commands.add_parser(
+        "serve",
+        help="start Triton on the model repository and keep it running",
+        description="Checks that a server can run here, starts it, waits until it answers, and starts it "
+        "again should it die. What it serves is said by KESTREL_* variables or by the model's parameters in "
+        "config.pbtxt. SIGTERM or Ctrl-C lets requests under way finish. Exit code 0: everybody was "
+        "answered, 1: not so, 2: it cannot be started as asked.",
+    )
+    serve.add_argument("--demo", action="store_true", help="serve the bundled model, on the CPU")
+    for name, port in (("http", 8000), ("grpc", 8001), ("metrics", 8002)):
+        serve.add_argument(
+            f"--{name}-port", type=int, default=port, metavar="PORT", help="(default: %(default)s)"
+        )
+    serve.add_argument(
+        "--model-repository", type=Path, metavar="DIR", help="default: the one that came with this package"
+    )
+    serve.add_argument(
+        "--exit-timeout",
+        type=int,
+        default=30,
+        metavar="SECONDS",
+        help="that requests under way have at the end (default: %(default)s)",
+    )
+    serve.add_argument("flags", nargs="*", metavar="-- TRITON_FLAG", help="passed on to tritonserver")
+    serve.set_defaults(run=_serve)
+
+
+def _serve(options: argparse.Namespace, console: Console) -> int:
+    from kestrel_core.commands.serve import REPOSITORY, ServeOptions, serve
+
+    chosen = ServeOptions(
+        options.http_port,
+        options.grpc_port,
+        options.metrics_port,
+        options.model_repository or REPOSITORY,
+        options.exit_timeout,
+        options.demo,
+        options.flags,
+    )
+    return serve(chosen, console)
+
+
+def _add_schedule(commands: "Commands") -> None:
+    schedule = commands.add_parser(
+        "schedule",
+        help="answer prompts from the shell, without a server",
+        description="Starts an engine, asks all prompts at once and prints the answers. Every option of the "
+        "engine also has a KESTREL_* variable. Exit code 0: all were answered, 1: some were not, 2: the "
+        "engine could not be started as asked.",
+    )
+    schedule.add_argument("prompts", nargs="*", metavar="PROMPT", help="a question, or an object to look for")
+    schedule.add_argument(
+        "--image", action="append", default=[], metavar="FILE", help="one for all prompts, or one for each"
+    )
+    schedule.add_argument(
+        "--skill",
+        default="query",
+        choices=("query", "caption", "detect", "point"),
+        help="what to ask for (default: %(default)s)",
+    )
+    schedule.add_argument("--stream", action="store_true", help="show answers while they are given")
+    schedule.add_argument("--reasoning", action="store_true", help="query: think first")
+    schedule.add_argument("--length", choices=("short", "normal", "long"), help="caption: how long")
+    schedule.add_argument("--repeat", type=int, default=1, metavar="N", help="ask everything N times")
+    schedule.add_argument(
+        "--json", action="store_true", help="print one JSON line an answer, and nothing else"
+    )
+    settings = schedule.add_argument_group("settings of the answers", "Without them, the model's own.")
+    for name, kind, meaning in SETTINGS:
+        settings.add_argument(f"--{name}", type=kind, metavar=kind.__name__.upper(), help=meaning)
+    settings.add_argument("--stop", action="append", metavar="TEXT", help="end before this text; repeatable")
+    _add_engine_options(schedule)
+    schedule.set_defaults(run=_schedule)
+
+
+def _schedule(options: argparse.Namespace, console: Console) -> int:
+    from kestrel_core.commands.schedule import pair, schedule
+
+    names = [*(name.replace("-", "_") for name, _, _ in SETTINGS), "stop"]
+    questions = pair(
+        options.prompts, options.image, options.skill, options.reasoning, options.length, options.repeat
+    )
+    answered = schedule(
+        questions,
+        options.skill,
+        {name: getattr(options, name) for name in names},
+        _engine_config(options),
+        options.stream,
+        options.json,
+        console,
+    )
+    return 0 if answered else 1
+
+
+def _add_engine_options(command: argparse.ArgumentParser) -> None:
+    group = command.add_argument_group("options of the engine")
+    for field in fields(RuntimeConfig):
+        name = field.name if field.name != "seed" else "weights_seed"  # an answer has a seed as well
+        group.add_argument(
+            f"--{name.replace('_', '-')}",
+            dest=f"engine_{field.name}",
+            metavar="VALUE",
+            help=field.metadata["meaning"]
+            + (f" (default: {field.default})" if field.default is not None else ""),
+        )
+
+
+def _engine_config(options: argparse.Namespace) -> RuntimeConfig:
+    """The environment's, and over it what the command line says."""
+    said = {field.name: getattr(options, f"engine_{field.name}") for field in fields(RuntimeConfig)}
+    return RuntimeConfig.from_environment(**{name: text for name, text in said.items() if text is not None})
+
+
+def _add_parity(commands: "Commands") -> None:
     parity = commands.add_parser(
         "parity",
         help="run a golden folder stage by stage and print the deviations",
@@ -43,13 +178,37 @@ def _parser() -> argparse.ArgumentParser:
     )
     parity.add_argument("--json", action="store_true", help="print nothing but the JSON line to stdout")
     parity.set_defaults(run=_parity)
-    return parser
 
 
 def _parity(options: argparse.Namespace, console: Console) -> int:
     from kestrel_core.commands.parity.command import parity
 
     return 0 if parity(options.folder, options.device, options.dtype, console, options.engine) else 1
+
+
+def _add_bench(commands: "Commands") -> None:
+    bench = commands.add_parser(
+        "bench", help="measure a part of the engine", description="Measures a part of the engine."
+    )
+    parts = bench.add_subparsers(title="what to measure", required=True, metavar="PART")
+    scheduler = parts.add_parser(
+        "scheduler",
+        help="the host's share of a decode step",
+        description="Measures what the host does in a decode step, plan, commit and publish, with a runtime "
+        "that takes no time: without a queue, and with one.",
+    )
+    scheduler.add_argument("--running", type=int, default=64, help="sequences that decode (%(default)s)")
+    scheduler.add_argument("--waiting", type=int, default=1000, help="requests that wait (%(default)s)")
+    scheduler.add_argument("--steps", type=int, default=2000, help="to measure in each case (%(default)s)")
+    scheduler.add_argument("--json", action="store_true", help="print nothing but one JSON line to stdout")
+    scheduler.set_defaults(run=_bench_scheduler)
+
+
+def _bench_scheduler(options: argparse.Namespace, console: Console) -> int:
+    from kestrel_core.commands.bench.scheduler import bench_scheduler
+
+    bench_scheduler(options.running, options.waiting, options.steps, options.json, console)
+    return 0
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from dataclasses import asdict
 from typing import Any
 
 from kestrel_core.errors import BadImage, InvalidRequest
-from kestrel_core.messages import Chunk, EngineResult, Request, parse_settings
+from kestrel_core.messages import Chunk, EngineResult, Request, number, parse_settings
 
 TEXTS = ("SKILL", "QUESTION", "OBJECT", "LENGTH", "ADAPTER")
 NUMBERS = ("TEMPERATURE", "TOP_P", "MAX_TOKENS", "MAX_OBJECTS", "SEED", "LOGPROBS", "PRIORITY")
@@ -35,6 +35,9 @@ def decode_request(
     `parameters` are the request parameters of HTTP JSON: `spatial_refs` as a JSON string, and `timeout`.
     """
     parameters = parameters or {}
+    for name in parameters:  # over HTTP, whatever is no input by its exact name ends up here
+        if name.upper() in INPUTS and name != "spatial_refs":
+            raise InvalidRequest(f"{name} is no parameter; send the input {name.upper()}")
     values: dict[str, Any] = {name: _text(name, inputs[name]) for name in TEXTS if name in inputs}
     values |= {name: _only(name, inputs[name]) for name in (*NUMBERS, *FLAGS) if name in inputs}
     if not values.get("SKILL"):
@@ -56,14 +59,16 @@ def decode_request(
         settings=parse_settings(settings),
         request_id=request_id,
         stream=stream,
-        priority=int(values.get("PRIORITY", 0)),
+        priority=number("PRIORITY", values.get("PRIORITY", 0), int, -(2**31), 2**31 - 1),
         timeout_s=_timeout_s(timeout_us or parameters.get("timeout", 0)),
     )
 
 
 def decode_image_input(value: Any) -> bytes:
     """Encoded image bytes as they are; base64 text or a data URL decoded, since JSON carries nothing else."""
-    data: bytes = value.encode() if isinstance(value, str) else bytes(value)
+    data = value.encode() if isinstance(value, str) else value
+    if not isinstance(data, bytes):
+        raise BadImage(f"IMAGE is a {type(value).__name__}; send the bytes of a picture, or base64 of them")
     if not data:
         raise BadImage("IMAGE is empty; send the bytes of a picture, or base64 of them")
     head = data[:64].lstrip()
@@ -117,22 +122,21 @@ def _decoded(name: str, value: Any) -> str:
     if isinstance(value, str):
         return value
     try:
-        return bytes(value).decode("utf-8")
+        return str(value, "utf-8")
     except (UnicodeDecodeError, TypeError):
         raise InvalidRequest(f"{name} is not UTF-8 text") from None
 
 
 def _spatial_refs(tensor: Any, text: Any) -> list[list[float]] | None:
-    if tensor is not None:
-        return [[float(number) for number in row] for row in tensor]
-    if text is None:
+    if tensor is None and text is None:
         return None
     try:
-        rows = json.loads(text)
+        rows = json.loads(text) if tensor is None else tensor
         return [[float(number) for number in row] for row in rows]
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError, RecursionError):
         raise InvalidRequest(
-            'the parameter spatial_refs must be a JSON string such as "[[0.1, 0.2], [0.1, 0.2, 0.5, 0.6]]"'
+            "SPATIAL_REFS must be rows of numbers; over HTTP they are the parameter spatial_refs, a JSON "
+            'string such as "[[0.1, 0.2], [0.1, 0.2, 0.5, 0.6]]"'
         ) from None
 
 

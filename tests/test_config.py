@@ -104,3 +104,23 @@ def test_keywords_are_checked_too(options: dict[str, Any]) -> None:
 def test_nobody_changes_it_after_the_start() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         RuntimeConfig().max_queue = 3  # type: ignore[misc]
+
+
+def test_the_environment_wins_over_the_parameters_of_the_triton_model() -> None:
+    parameters = {"model": "moondream2", "max_queue": "9", "device": "cpu"}
+    environment = {"KESTREL_MAX_QUEUE": "2", "KESTREL_MODEL": "", "PATH": "x"}
+    found = RuntimeConfig.from_parameters(parameters, environment=environment)
+    assert (found.model, found.max_queue, found.device) == ("moondream2", 2, "cpu")
+
+
+def test_each_instance_takes_its_own_of_the_devices() -> None:
+    parameters = {"devices": "cuda:0, cuda:3"}
+    found = [RuntimeConfig.from_parameters(parameters, instance, {}).device for instance in (0, 1)]
+    assert found == ["cuda:0", "cuda:3"]
+    with pytest.raises(InvalidRequest, match="devices names 2 and this is instance 3"):
+        RuntimeConfig.from_parameters(parameters, 2, {})
+
+
+def test_a_parameter_nobody_knows_is_an_error() -> None:
+    with pytest.raises(InvalidRequest, match="there is no option max_que"):
+        RuntimeConfig.from_parameters({"max_que": "1"}, 0, {})

@@ -52,7 +52,12 @@ def test_a_request_with_everything() -> None:
     assert (request.skill, request.image, request.request_id) == ("query", PNG, "id-1")
     assert request.arguments == {"question": "où?", "reasoning": True, "spatial_refs": [[0.25, 0.5]]}
     settings = request.settings
-    assert (settings.temperature, settings.top_p, settings.max_tokens, settings.max_objects) == (0.5, 0.25, 7, 3)
+    assert (settings.temperature, settings.top_p, settings.max_tokens, settings.max_objects) == (
+        0.5,
+        0.25,
+        7,
+        3,
+    )
     assert (settings.adapter, settings.seed, settings.logprobs) == ("mine@3", 2**62, 2)
     assert (request.stream, request.priority, request.timeout_s) == (True, -4, 1.5)
 
@@ -90,8 +95,10 @@ def test_what_is_wrong_is_said(values: dict[str, Any], said: str) -> None:
     [
         ({"max_tokens": 5}, "max_tokens is no parameter; send the input MAX_TOKENS"),
         ({"Image": "x"}, "Image is no parameter; send the input IMAGE"),
-        ({"spatial_refs": "[[0.1"}, "must be a JSON string such as"),
-        ({"spatial_refs": 3}, "must be a JSON string such as"),
+        ({"spatial_refs": "[[0.1"}, "a JSON string such as"),
+        ({"spatial_refs": 3}, "a JSON string such as"),
+        ({"spatial_refs": "[" * 100_000}, "a JSON string such as"),
+        ({"spatial_refs": "[[1" + "0" * 400 + "]]"}, "a JSON string such as"),
         ({"timeout": -1}, "timeout is -1"),
         ({"timeout": True}, "timeout is True"),
         ({"timeout": float("inf")}, "timeout is inf"),
@@ -112,7 +119,9 @@ def test_the_timeout_of_the_request_wins_over_the_parameter() -> None:
     assert decode({"timeout": 250_000}, 500_000, SKILL="query").timeout_s == 0.5
 
 
-@pytest.mark.parametrize("magic", [PNG, b"\xff\xd8\xff\xe0" + bytes(40), b"RIFF1234WEBPVP8 ", b"GIF89a\x01\x00 "])
+@pytest.mark.parametrize(
+    "magic", [PNG, b"\xff\xd8\xff\xe0" + bytes(40), b"RIFF1234WEBPVP8 ", b"GIF89a\x01\x00 "]
+)
 def test_a_picture_comes_as_bytes_as_base64_and_as_a_data_url(magic: bytes) -> None:
     text = base64.b64encode(magic)
     wrapped = b"\n".join(text[i : i + 20] for i in range(0, len(text), 20))

@@ -112,8 +112,8 @@ class RegionConfig:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    prefix: tuple[int, ...]
-    suffix: tuple[int, ...]
+    prefix: tuple[int, ...] = ()
+    suffix: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +129,7 @@ class Templates:
     query: Template = Template((1, 15381, 2), (3,))
     detect: Template = Template((1, 7235, 476, 2), (3,))
     point: Template = Template((1, 2581, 2), (3,))
+    segment: Template | None = None  # the published models keep theirs to themselves
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +237,8 @@ MOONDREAM3 = replace(
     dialog=DialogConfig(),
 )
 
-# Small enough for a CPU, with every part of a Moondream 3: tiles, tau, experts, region heads.
+# Small enough for a CPU and for the repository, with every part of a Moondream 3: tiles, tau, experts, region
+# heads. `examples/train_tiny` trains it.
 MOONDREAM_TINY = replace(
     MOONDREAM3,
     text=replace(
@@ -244,17 +246,17 @@ MOONDREAM_TINY = replace(
         dim=192,
         ff_dim=512,
         n_layers=6,
-        vocab_size=1024,
+        vocab_size=768,
         max_context=1024,
         n_heads=3,
         n_kv_heads=3,
-        moe=MoEConfig(num_experts=8, start_layer=2, experts_per_token=2, expert_inner_dim=192),
+        moe=MoEConfig(num_experts=8, start_layer=2, experts_per_token=2, expert_inner_dim=64),
     ),
     vision=replace(
         MOONDREAM3.vision,
         enc_dim=160,
         enc_n_layers=6,
-        enc_ff_dim=480,
+        enc_ff_dim=576,
         enc_n_heads=4,
         crop_size=196,
         max_crops=4,
@@ -269,6 +271,7 @@ MOONDREAM_TINY = replace(
             query=Template((1, 11, 2), (3,)),
             detect=Template((1, 12, 2), (3,)),
             point=Template((1, 13, 2), (3,)),
+            segment=Template((1, 14, 2), (3,)),
         ),
     ),
 )
@@ -420,7 +423,7 @@ def _problems(config: MoondreamConfig) -> list[str]:
         *templates.caption.normal,
         *templates.caption.long,
     }
-    for template in (templates.query, templates.detect, templates.point):
+    for template in (templates.query, templates.detect, templates.point, templates.segment or Template()):
         ids |= {*template.prefix, *template.suffix}
     outside = sorted(i for i in ids if not 0 <= i < text.vocab_size)
     must(not outside, f"tokenizer ids {outside} lie outside the vocabulary of {text.vocab_size}")

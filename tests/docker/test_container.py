@@ -1,0 +1,164 @@
+"""What the container runs, without the container: its entry point and health check around a real server."""
+
+import base64
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+
+import pytest
+
+yaml = pytest.importorskip("yaml")
+
+ROOT = Path(__file__).parents[2]
+DOCKER = ROOT / "docker"
+# 1 x 1, the smallest PNG there is
+PICTURE = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+pytestmark = pytest.mark.triton
+
+
+class Container:
+    """The entry point as a process, with the ports of the server behind it."""
+
+    def __init__(self, folder: Path) -> None:
+        with socket.socket() as a, socket.socket() as b, socket.socket() as c:
+            for held in (a, b, c):
+                held.bind(("127.0.0.1", 0))
+            self.http, grpc, self.metrics = (held.getsockname()[1] for held in (a, b, c))
+        kestrel = folder / "kestrel"  # as an install puts it on PATH
+        kestrel.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m kestrel_core.cli "$@"\n')
+        kestrel.chmod(0o755)
+        environment = {
+            "PATH": f"{folder}:{os.environ['PATH']}",
+            "PYTHONPATH": str(ROOT),
+            "KESTREL_MODEL": "moondream-tiny",
+            "KESTREL_DEVICE": "cpu",
+        }
+        ports = f"--http-port={self.http}", f"--grpc-port={grpc}", f"--metrics-port={self.metrics}"
+        self.process = subprocess.Popen(
+            [DOCKER / "entrypoint.sh", *ports, *pod_arguments()],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+
+    def wait_for(self, words: str) -> None:
+        """Read what it says until it says this."""
+        assert self.process.stdout is not None
+        said = []
+        alarm = threading.Timer(30, self.process.terminate)
+        alarm.start()
+        try:
+            for line in self.process.stdout:
+                said.append(line)
+                if words in line:
+                    return
+        finally:
+            alarm.cancel()
+        pytest.fail(f'it never said "{words}":\n{"".join(said)}')
+
+    def check(self, *options: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, f"{DOCKER}/healthcheck.py", f"--address=localhost:{self.http}", *options]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    def ask(self, **inputs: Any) -> dict[str, Any]:
+        address = f"http://localhost:{self.http}/v2/models/moondream/generate"
+        with urlopen(address, json.dumps(inputs).encode(), timeout=30) as answer:
+            return dict(json.loads(json.load(answer)["TEXT_OUTPUT"]))
+
+    def exported(self) -> dict[str, float]:
+        """Every metric with the sum over its labels."""
+        with urlopen(f"http://localhost:{self.metrics}/metrics", timeout=10) as answer:
+            lines = re.findall(r"^(\w+)(?:{.*})? (\S+)$", answer.read().decode(), re.MULTILINE)
+        found = dict.fromkeys((name for name, _ in lines), 0.0)
+        for name, value in lines:
+            found[name] += float(value)
+        return found
+
+    def stub(self) -> int:
+        """The process that runs the model."""
+        [server] = children(self.process.pid)
+        [stub] = [pid for pid in children(server) if b"stub" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+        return stub
+
+
+def pod_arguments() -> list[str]:
+    """Those of the deployment, less the one that the wheel's server, of release 24.10, is too old for."""
+    deployment = yaml.safe_load((DOCKER / "kubernetes/deployment.yaml").read_text())
+    [server] = deployment["spec"]["template"]["spec"]["containers"]
+    return [word for word in server["args"] if not word.startswith("--http-max-input-size=")]
+
+
+def children(pid: int) -> list[int]:
+    return [
+        int(child)
+        for task in Path(f"/proc/{pid}/task").glob("*/children")
+        for child in task.read_text().split()
+    ]
+
+
+@pytest.fixture(scope="module")
+def container(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Container]:
+    container = Container(tmp_path_factory.mktemp("bin"))
+    with container.process as process:  # closes its pipe, and waits
+        try:
+            container.wait_for("answers after")
+            yield container
+        finally:
+            process.terminate()
+            process.wait(timeout=40)
+
+
+def test_the_health_check_passes_on_a_server_that_answers(container: Container) -> None:
+    for options in ((), ("--compute",)):
+        done = container.check(*options)
+        assert done.returncode == 0, done.stderr
+
+
+def test_whatever_the_dashboard_the_alerts_and_the_autoscaler_read_is_exported(container: Container) -> None:
+    files = ("grafana/kestrel.json", "prometheus/alerts.yml", "kubernetes/autoscaler.yaml")
+    text = "".join((DOCKER / file).read_text() for file in files)
+    wanted = set(re.findall(r"\bkestrel_\w+", text))
+    counted = {
+        f"kestrel_{what}_count" for what in ("ttft_seconds", "image_decode_seconds", "request_seconds")
+    }
+    container.ask(SKILL="caption", IMAGE=base64.b64encode(PICTURE).decode(), MAX_TOKENS=4)
+    deadline = time.monotonic() + 10
+    while True:  # what has just happened is exported within a second, one metric after the other
+        found = container.exported()
+        missing = wanted - set(found) | {name for name in counted if not found.get(name)}
+        if not missing:
+            break
+        assert time.monotonic() < deadline, f"nobody exports {sorted(missing)}"
+
+
+def test_the_health_check_sees_that_the_stub_is_dead_and_that_it_is_back(container: Container) -> None:
+    stub = container.stub()
+    container.process.send_signal(signal.SIGSTOP)  # or the supervisor would be quicker
+    try:
+        os.kill(stub, signal.SIGKILL)
+        done = container.check()
+    finally:
+        container.process.send_signal(signal.SIGCONT)
+    assert done.returncode == 1 and done.stderr
+    container.wait_for("answering again")
+    assert container.stub() != stub
+    assert container.check("--compute").returncode == 0
+
+
+def test_the_containers_sigterm_ends_it_in_order(container: Container) -> None:
+    container.process.terminate()
+    assert container.process.wait(timeout=30) == 0

@@ -1,0 +1,206 @@
+"""The container files, as far as they can be checked without a container engine."""
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+kubernetes_validate = pytest.importorskip("kubernetes_validate")
+yaml = pytest.importorskip("yaml")
+
+DOCKER = Path(__file__).parents[2] / "docker"
+KUBERNETES = DOCKER / "kubernetes"
+# The oldest version that knows every field used (preStop sleep, on by default), and the newest.
+KUBERNETES_VERSIONS = ("1.30", "1.37")
+
+
+def load(path: Path) -> Any:
+    return yaml.safe_load(path.read_text())
+
+
+def manifests() -> dict[str, dict[str, Any]]:
+    """What `kubectl apply -k` would send, by kind and name."""
+    files = load(KUBERNETES / "kustomization.yaml")["resources"]
+    found = [part for file in files for part in yaml.safe_load_all((KUBERNETES / file).read_text())]
+    return {f"{part['kind']}/{part['metadata']['name']}": part for part in found}
+
+
+def dockerfile() -> list[list[str]]:
+    """Instructions of the Dockerfile as words, the instruction first."""
+    lines = (DOCKER / "Dockerfile").read_text().splitlines()
+    kept = "\n".join(line for line in lines if not line.startswith("#"))
+    return [line.split() for line in kept.replace("\\\n", " ").splitlines() if line.strip()]
+
+
+def instruction(name: str) -> list[str]:
+    [*_, last] = [words for words in dockerfile() if words[0] == name]
+    return last[1:]
+
+
+@pytest.mark.parametrize("path", sorted(DOCKER.rglob("*.y*ml")), ids=lambda path: path.name)
+def test_every_yaml_file_parses(path: Path) -> None:
+    assert all(yaml.safe_load_all(path.read_text()))
+
+
+@pytest.mark.parametrize("path", sorted(DOCKER.rglob("*.sh")), ids=lambda path: path.name)
+def test_every_shell_script_parses_and_may_be_run(path: Path) -> None:
+    subprocess.run(["bash", "-n", path], check=True)
+    assert path.stat().st_mode & 0o111
+
+
+def test_the_compose_file_follows_its_schema() -> None:
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec"]
+    done = subprocess.run([*command, DOCKER / "compose.yaml"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_compose_runs_the_server_on_a_gpu_and_the_demo_on_none() -> None:
+    services = load(DOCKER / "compose.yaml")["services"]
+    [device] = services["server"]["deploy"]["resources"]["reservations"]["devices"]
+    assert device["capabilities"] == ["gpu"]
+    assert "deploy" not in services["demo"]
+    assert services["demo"]["environment"] == {"KESTREL_MODEL": "moondream-tiny", "KESTREL_DEVICE": "cpu"}
+    for name in ("server", "demo"):
+        assert services[name]["shm_size"] == "1g"
+    for name, service in services.items():
+        assert all(
+            port.startswith(("127.0.0.1:", "${KESTREL_BIND:-127.0.0.1}:")) for port in service["ports"]
+        ), name
+
+
+def test_compose_mounts_files_that_exist_and_volumes_it_declares() -> None:
+    compose = load(DOCKER / "compose.yaml")
+    sources = [
+        mount.rsplit(":/", 1)[0] for s in compose["services"].values() for mount in s.get("volumes", [])
+    ]
+    assert sources
+    for source in sources:
+        volume = re.sub(r"\$\{\w+:-(\w+)\}", r"\1", source)
+        assert (DOCKER / source).exists() if source.startswith("./") else volume in compose["volumes"]
+
+
+@pytest.mark.parametrize("version", KUBERNETES_VERSIONS)
+def test_the_manifests_follow_the_schema_of_kubernetes(version: str) -> None:
+    kinds = set()
+    for name, manifest in manifests().items():
+        if manifest["apiVersion"].startswith("monitoring.coreos.com/"):
+            continue  # the operator's own kind
+        kubernetes_validate.validate(manifest, version, strict=True)
+        kinds.add(name.partition("/")[0])
+    assert kinds >= {"Deployment", "Service", "HorizontalPodAutoscaler", "PodDisruptionBudget"}
+
+
+def test_every_selector_finds_the_pods_and_every_port_is_one_of_theirs() -> None:
+    found = manifests()
+    template = found["Deployment/kestrel"]["spec"]["template"]
+    labels = template["metadata"]["labels"]
+    ports = {port["name"]: port["containerPort"] for port in template["spec"]["containers"][0]["ports"]}
+    assert found["Service/kestrel-grpc"]["spec"]["clusterIP"] == "None"
+    for service in ("Service/kestrel", "Service/kestrel-grpc"):
+        assert found[service]["spec"]["selector"] == labels
+        for port in found[service]["spec"]["ports"]:
+            assert ports[port["targetPort"]] == port["port"]
+    for other in ("Deployment/kestrel", "PodDisruptionBudget/kestrel", "PodMonitor/kestrel"):
+        assert found[other]["spec"]["selector"]["matchLabels"] == labels
+    [endpoint] = found["PodMonitor/kestrel"]["spec"]["podMetricsEndpoints"]
+    assert endpoint["port"] in ports
+    scaled = found["HorizontalPodAutoscaler/kestrel"]["spec"]["scaleTargetRef"]
+    assert f"{scaled['kind']}/{scaled['name']}" == "Deployment/kestrel"
+
+
+def test_a_pod_has_one_gpu_shared_memory_and_no_rights() -> None:
+    pod = manifests()["Deployment/kestrel"]["spec"]["template"]["spec"]
+    [server] = pod["containers"]
+    assert server["resources"]["limits"]["nvidia.com/gpu"] == "1"
+    assert pod["securityContext"]["runAsNonRoot"] and server["securityContext"]["readOnlyRootFilesystem"]
+    volumes = {volume["name"]: volume for volume in pod["volumes"]}
+    mounts = {mount["mountPath"]: volumes[mount["name"]] for mount in server["volumeMounts"]}
+    assert mounts["/dev/shm"]["emptyDir"]["medium"] == "Memory"
+    claim = mounts["/models"]["persistentVolumeClaim"]["claimName"]
+    assert f"PersistentVolumeClaim/{claim}" in manifests()
+
+
+def test_a_pod_is_given_longer_than_the_drain_takes() -> None:
+    pod = manifests()["Deployment/kestrel"]["spec"]["template"]["spec"]
+    [server] = pod["containers"]
+    [drain_s] = [int(a.partition("=")[2]) for a in server["args"] if a.startswith("--exit-timeout=")]
+    spent_s = server["lifecycle"]["preStop"]["sleep"]["seconds"] + drain_s
+    assert pod["terminationGracePeriodSeconds"] >= spent_s + 10
+
+
+def test_the_probes_that_may_kill_a_pod_ask_the_model_and_leave_it_time_to_answer() -> None:
+    [server] = manifests()["Deployment/kestrel"]["spec"]["template"]["spec"]["containers"]
+    [python, script] = json.loads(" ".join(instruction("HEALTHCHECK")).partition(" CMD ")[2])
+    for probe, asks in (("startupProbe", ["--compute", "--timeout-s=20"]), ("livenessProbe", [])):
+        assert server[probe]["exec"]["command"] == [python, script, *asks]
+        seconds = float(asks[-1].partition("=")[2]) if asks else 4.0
+        assert server[probe]["timeoutSeconds"] > 2 * seconds
+    assert server["readinessProbe"]["httpGet"]["path"] == "/v2/models/moondream/ready"
+
+
+def test_the_autoscaler_adds_a_pod_before_the_batch_is_full() -> None:
+    [server] = manifests()["Deployment/kestrel"]["spec"]["template"]["spec"]["containers"]
+    environment = {variable["name"]: variable.get("value") for variable in server["env"]}
+    metrics = manifests()["HorizontalPodAutoscaler/kestrel"]["spec"]["metrics"]
+    targets = {m["pods"]["metric"]["name"]: int(m["pods"]["target"]["averageValue"]) for m in metrics}
+    assert 0 < targets["kestrel_running_requests"] < int(environment["KESTREL_MAX_BATCH_SIZE"])
+    [rule] = load(KUBERNETES / "prometheus-adapter-values.yaml")["rules"]["custom"]
+    wanted = re.search(r'__name__=~"([^"]+)"', rule["seriesQuery"])
+    assert wanted and set(wanted[1].split("|")) == set(targets)
+
+
+def test_the_image_is_not_root_is_checked_and_fetches_nothing_by_url() -> None:
+    user, _, group = instruction("USER")[0].partition(":")
+    assert int(user) > 0 and int(group) > 0
+    assert instruction("HEALTHCHECK")[-1].endswith('healthcheck.py"]')
+    assert not [words for words in dockerfile() if words[0] == "ADD"]
+    assert not re.search(r"https?://|curl|wget", (DOCKER / "Dockerfile").read_text())
+
+
+def test_the_image_declares_no_secret() -> None:
+    named = [word for words in dockerfile() if words[0] in ("ENV", "ARG") for word in words[1:]]
+    assert named and not [word for word in named if re.search(r"(?i)token|key|secret|password", word)]
+
+
+def test_the_image_copies_what_is_there_and_what_the_builder_is_sent() -> None:
+    root = DOCKER.parent
+    ignore = (DOCKER / "Dockerfile.dockerignore").read_text().split()
+    sources = [word for words in dockerfile() if words[0] == "COPY" for word in words[1:-1]]
+    assert sources
+    for source in sources:
+        assert (root / source).exists() and f"!{source}" in ignore
+
+
+def test_the_image_installs_under_the_constraints() -> None:
+    installs = [" ".join(words) for words in dockerfile() if words[0] == "RUN" and "install" in words]
+    assert installs
+    for line in installs:
+        assert "-c constraints.txt" in line or "--no-deps" in line
+
+
+def test_the_entry_point_becomes_the_command_it_is_given(tmp_path: Path) -> None:
+    """Flags are the server's; and exec, so that the container's signals reach it."""
+    kestrel = tmp_path / "kestrel"
+    kestrel.write_text('#!/bin/sh\necho "$$ $0 $*"\n')
+    kestrel.chmod(0o755)
+    cases = {
+        "": "kestrel serve",
+        "--demo -- --log-verbose=1": "kestrel serve --demo -- --log-verbose=1",
+        "kestrel schedule hello": "kestrel schedule hello",
+    }
+    for arguments, expected in cases.items():
+        process = subprocess.Popen(
+            [DOCKER / "entrypoint.sh", *shlex.split(arguments)],
+            env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        out, _ = process.communicate(timeout=10)
+        pid, path, *rest = out.split()
+        assert int(pid) == process.pid
+        assert [Path(path).name, *rest] == expected.split()

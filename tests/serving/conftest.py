@@ -1,0 +1,62 @@
+"""One model on disk for all, one engine over it in this process, and one server that most tests share."""
+
+import threading
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kestrel_core.build import build_engine
+from kestrel_core.config import RuntimeConfig
+from kestrel_core.messages import Chunk, Event, Finished
+from kestrel_core.wire import decode_request
+
+# A GPU machine may offer pytest alone.
+collect_ignore_glob = [] if find_spec("tritonclient") else ["test_*.py"]
+
+Answer = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from triton_server import save_talkative
+
+    return save_talkative(tmp_path_factory.mktemp("talkative"))
+
+
+@pytest.fixture(scope="session")
+def server(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    from triton_server import served
+
+    log = tmp_path_factory.mktemp("server") / "log"
+    with served(
+        log, KESTREL_MODEL_PATH=str(model), KESTREL_MAX_BATCH_SIZE="8", KESTREL_MAX_QUEUE="400"
+    ) as it:
+        yield it
+
+
+@pytest.fixture(scope="session")
+def expected(model: Path) -> Iterator[Answer]:
+    """What an engine in this process answers to the same inputs, without what is measured."""
+    engine = build_engine(RuntimeConfig(model_path=str(model), device="cpu"))
+
+    def answer(**inputs: Any) -> dict[str, Any]:
+        events: list[Event] = []
+        done = threading.Event()
+
+        def sink(event: Event) -> None:
+            events.append(event)
+            if not isinstance(event, Chunk):
+                done.set()
+
+        values = {name: value if isinstance(value, list) else [value] for name, value in inputs.items()}
+        engine.loop.submit(decode_request(values, ""), sink)
+        assert done.wait(60)
+        assert isinstance(events[-1], Finished)
+        result = events[-1].result
+        return {"finish_reason": result.finish_reason, **result.output}
+
+    yield answer
+    engine.close()

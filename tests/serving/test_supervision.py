@@ -1,0 +1,172 @@
+"""What dies is noticed, told and started again; what is asked to end finishes first."""
+
+import asyncio
+import os
+import shutil
+import signal
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from triton_server import Served, refusal, repository_with, served, stream, until
+
+pytestmark = pytest.mark.triton
+
+LONG: dict[str, Any] = {"SKILL": "query", "QUESTION": "all of it", "TEMPERATURE": 0.0, "MAX_TOKENS": 4000}
+SHORT = LONG | {"MAX_TOKENS": 3}
+
+# A model that can be told to break, by a question.
+FRAGILE = """
+
+class TritonPythonModel(TritonPythonModel):
+    def parse(self, triton_request):
+        request = super().parse(triton_request)
+        if request.arguments.get("question") == "break":
+            self.engine.loop.scheduler.plan = None
+        return request
+"""
+
+
+@pytest.fixture(scope="module")
+def fragile(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    folder = tmp_path_factory.mktemp("fragile")
+    repository = repository_with(folder, {"model_path": str(model)})
+    with (repository / "moondream/1/model.py").open("a") as file:
+        file.write(FRAGILE)
+    with served(folder / "log", f"--model-repository={repository}") as it:
+        yield it
+
+
+def regions(server: int) -> set[str]:
+    maps = Path(f"/proc/{server}/maps").read_text()
+    return {word for word in maps.split() if word.startswith("/dev/shm/triton_python_backend_shm_region")}
+
+
+def answers_again(server: Served) -> bool:
+    """A refused connection is not yet an answer."""
+    try:
+        return server.is_ready() and server.post(SHORT)[0] == 200
+    except OSError:
+        return False
+
+
+async def until_cut_off(server: Served, started: threading.Event) -> str:
+    async with server.client() as client:
+        try:
+            async for _ in stream(client, STREAM=True, **LONG):
+                started.set()
+        except Exception as error:
+            return refusal(error)
+    return ""
+
+
+def test_a_killed_stub_is_told_to_its_clients_and_replaced(fragile: Served) -> None:
+    server_id = fragile.children()[0]
+    [stub] = fragile.children(server_id)
+    left_behind = regions(server_id)
+    assert left_behind
+    before = fragile.ask(**SHORT)[0]["answer"]
+    started = threading.Event()
+    said: list[str] = []
+    web: list[Any] = []
+
+    def over_http() -> None:
+        try:
+            web.append(fragile.post(LONG))
+        except OSError as error:
+            web.append(error)
+
+    threads = [
+        threading.Thread(target=lambda: said.append(asyncio.run(until_cut_off(fragile, started)))),
+        threading.Thread(target=over_http),
+    ]
+    for thread in threads:
+        thread.start()
+    assert started.wait(30)
+    until(lambda: fragile.metric("kestrel_running_requests") == 2)
+    os.kill(stub, signal.SIGKILL)
+    for thread in threads:
+        thread.join(30)
+        assert not thread.is_alive(), "a client hangs"
+    assert said[0] and isinstance(web[0], OSError)
+    until(lambda: answers_again(fragile), 60)
+    assert fragile.ask(**SHORT)[0]["answer"] == before
+    assert fragile.process.poll() is None
+    assert "the process that runs the model has died; starting it again" in fragile.log.read_text()
+    assert not any(Path(region).exists() for region in left_behind)
+
+
+def test_an_engine_that_knows_it_is_broken_is_replaced(fragile: Served) -> None:
+    server_id = fragile.children()[0]
+    status, answer = fragile.post(LONG | {"QUESTION": "break"})
+    assert status == 400 and answer["error"].startswith("INTERNAL: the engine failed")
+    until(lambda: fragile.children() not in ([], [server_id]), 60)
+    until(lambda: answers_again(fragile), 60)
+    assert "the engine is broken and everybody has been told" in fragile.log.read_text()
+
+
+def test_a_server_that_is_killed_is_replaced(fragile: Served) -> None:
+    [server_id] = fragile.children()
+    left_behind = regions(server_id)
+    os.kill(server_id, signal.SIGKILL)
+    until(lambda: fragile.children() not in ([], [server_id]), 60)
+    until(lambda: answers_again(fragile), 60)
+    assert "the server ended (SIGKILL); starting it again" in fragile.log.read_text()
+    assert left_behind and not any(Path(region).exists() for region in left_behind)
+
+
+async def leave(client: Any, number: int) -> None:
+    answers = stream(client, STREAM=True, **(LONG | {"QUESTION": f"{number}", "MAX_TOKENS": 30}))
+    for _ in range(number % 8):
+        if await anext(answers, None) is None:
+            break
+    await answers.aclose()
+
+
+def test_who_is_being_answered_when_the_end_comes_is_answered(model: Path, tmp_path: Path) -> None:
+    """Also after clients have left at odd moments, for some of whom Triton then waits in vain."""
+    inputs = LONG | {"MAX_TOKENS": 400}
+    streamed: list[Any] = []
+    posted: list[Any] = []
+    started = threading.Event()
+
+    async def part() -> None:
+        async with server.client() as client:
+            await asyncio.gather(*(leave(client, number) for number in range(100)))
+
+    async def read() -> None:
+        async with server.client() as client:
+            async for response in stream(client, STREAM=True, **inputs):
+                streamed.append(response)
+                started.set()
+
+    with served(tmp_path / "log", KESTREL_MODEL_PATH=str(model)) as server:
+        asyncio.run(part())
+        threads = [
+            threading.Thread(target=lambda: asyncio.run(read())),
+            threading.Thread(target=lambda: posted.append(server.post(inputs))),
+        ]
+        for thread in threads:
+            thread.start()
+        assert started.wait(30)
+        until(lambda: server.metric("kestrel_running_requests") == 2)
+        assert server.end() == 0
+        for thread in threads:
+            thread.join(10)
+    assert streamed[-1]["completed"] and streamed[-1]["metrics"]["output_tokens"] == 400
+    assert posted[0][0] == 200 and posted[0][1]["answer"] == streamed[-1]["answer"]
+    assert server.log.read_text().count("ending; requests under way have 30 s") == 1
+
+
+def test_a_model_that_cannot_be_loaded_is_not_tried_again(model: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "model"
+    shutil.copytree(model, broken)
+    (broken / "model.safetensors").write_bytes(b"no weights")
+    with (
+        pytest.raises(AssertionError, match="before it was ready") as raised,
+        served(tmp_path / "log", KESTREL_MODEL_PATH=str(broken)),
+    ):
+        pass
+    assert "model.safetensors" in str(raised.value), "what went wrong is in the log"
