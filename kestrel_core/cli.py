@@ -202,6 +202,27 @@ def _add_bench(commands: "Commands") -> None:
     scheduler.add_argument("--steps", type=int, default=2000, help="to measure in each case (%(default)s)")
     scheduler.add_argument("--json", action="store_true", help="print nothing but one JSON line to stdout")
     scheduler.set_defaults(run=_bench_scheduler)
+    _add_bench_serving(parts)
+
+
+def _add_bench_serving(parts: "Commands") -> None:
+    serving = parts.add_parser(
+        "serving",
+        help="what Triton costs: engine alone, gRPC and HTTP side by side",
+        description="Asks the same of the engine alone and of a server started for it, over gRPC and over "
+        "HTTP, whole and streaming, with the tiny model on the CPU.",
+    )
+    serving.add_argument("--concurrency", type=int, default=16, help="callers at a time (%(default)s)")
+    serving.add_argument("--seconds", type=float, default=10.0, help="to measure each way (%(default)s)")
+    serving.add_argument("--json", action="store_true", help="print nothing but one JSON line to stdout")
+    serving.set_defaults(run=_bench_serving)
+
+
+def _bench_serving(options: argparse.Namespace, console: Console) -> int:
+    from kestrel_core.commands.bench.serving import bench_serving
+
+    bench_serving(options.concurrency, options.seconds, options.json, console)
+    return 0
 
 
 def _bench_scheduler(options: argparse.Namespace, console: Console) -> int:

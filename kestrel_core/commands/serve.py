@@ -186,12 +186,12 @@ class Supervisor:
             while not self._signals:
                 seconds = time.monotonic() - began
                 status.update(f"loading {name} on {self._config.device}: {seconds:.0f} s")
-                if server.exit_code is not None:
-                    return f"the server ended ({_ending(server.exit_code)})"
+                if trouble := _trouble(server):
+                    return trouble
                 if server.is_ready():
                     self._is_ready = True
                     break
-                time.sleep(WATCH_S)
+                time.sleep(2 * WATCH_S)
         if self._is_ready and not self._restarts:
             self._say(self._banner(name, seconds))
         elif self._is_ready:
@@ -200,10 +200,8 @@ class Supervisor:
 
     def _watch(self, server: Server) -> str | None:
         while not self._signals:
-            if server.exit_code is not None:
-                return f"the server ended ({_ending(server.exit_code)})"
-            if server.has_lost_a_stub():
-                return "the process that runs the model has died"
+            if trouble := _trouble(server):
+                return trouble
             time.sleep(WATCH_S)
         return None
 
@@ -278,5 +276,8 @@ class Supervisor:
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
-def _ending(code: int) -> str:
-    return f"exit code {code}" if code >= 0 else signal.Signals(-code).name
+def _trouble(server: Server) -> str | None:
+    code = server.exit_code
+    if code is not None:
+        return f"the server ended ({f'exit code {code}' if code >= 0 else signal.Signals(-code).name})"
+    return "the process that runs the model has died" if server.has_lost_a_stub() else None

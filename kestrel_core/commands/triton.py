@@ -116,7 +116,7 @@ class Server:
             stdin=subprocess.DEVNULL,
             start_new_session=True,  # the terminal's Ctrl-C is for us; we pass it on
         )
-        self._stubs: list[int] = []
+        self._stubs: set[int] = set()
         self._regions: set[str] = set()
 
     @property
@@ -124,11 +124,10 @@ class Server:
         return self._process.poll()
 
     def is_ready(self) -> bool:
-        self._regions |= self._shared_memory()  # now: of a process that died it cannot be learned
-        if _fetch(self._url) is None:
-            return False
-        self._stubs = list(_stubs_of(self._process.pid))
-        return True
+        # Now, since of a server that died neither can be learned.
+        self._stubs.update(_stubs_of(self._process.pid))
+        self._regions |= self._shared_memory()
+        return _fetch(self._url) is not None
 
     def has_lost_a_stub(self) -> bool:
         """Triton does not notice: its health stays green, and open streams hang."""

@@ -152,11 +152,13 @@ def test_who_is_being_answered_when_the_end_comes_is_answered(model: Path, tmp_p
             thread.start()
         assert started.wait(30)
         until(lambda: server.metric("kestrel_running_requests") == 2)
+        left_behind = regions(server.children()[0])
         assert server.end() == 0
         for thread in threads:
             thread.join(10)
     assert streamed[-1]["completed"] and streamed[-1]["metrics"]["output_tokens"] == 400
     assert posted[0][0] == 200 and posted[0][1]["answer"] == streamed[-1]["answer"]
+    assert left_behind and not any(Path(region).exists() for region in left_behind)
     assert server.log.read_text().count("ending; requests under way have 30 s") == 1
 
 

@@ -1,0 +1,221 @@
+"""`kestrel bench serving`: what Triton costs. The same requests to the engine alone, over gRPC and over HTTP.
+
+A closed loop: so many callers, each asking again as soon as it was answered. All ways are measured in one
+run, the engine before and after the server, so that whatever else the machine does meanwhile shows.
+"""
+
+import asyncio
+import base64
+import http.client
+import json
+import os
+import platform
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from statistics import median
+from typing import Any
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import numpy as np
+import pyvips
+import torch
+from rich.console import Console
+from rich.table import Table
+
+from kestrel_client import AsyncClient
+from kestrel_core.config import RuntimeConfig
+from kestrel_core.engine import EngineStream, InferenceEngine
+from kestrel_core.errors import EngineFailed
+
+NUM_PICTURES = 8
+SETTINGS: dict[str, Any] = {"temperature": 0.0, "max_tokens": 16}
+QUESTION = "What is in this picture?"
+
+Ask = Callable[[bytes, bool], Awaitable[int]]  # a picture, whether to stream; gives the number of pieces
+
+
+@dataclass(frozen=True)
+class Measured:
+    way: str
+    streams: bool
+    requests_per_s: float
+    pieces_per_s: float
+    p50_ms: float
+    p95_ms: float
+
+
+def bench_serving(concurrency: int, seconds: float, as_json: bool, console: Console) -> None:
+    """Print a table; with `as_json` one JSON document instead."""
+    found = asyncio.run(_measure_all(concurrency, seconds, console))
+    machine = {
+        "machine": f"{os.cpu_count()} cores, {platform.machine()}",
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "workload": f"moondream-tiny on the CPU, {concurrency} callers, {seconds:g} s each, {NUM_PICTURES} "
+        f"pictures in turn, {SETTINGS['max_tokens']} tokens, prefix cache on",
+    }
+    if as_json:
+        print(json.dumps({**machine, "measured": [asdict(row) for row in found]}))
+        return
+    table = Table(title=f"{machine['workload']}\n{machine['machine']}, Python {machine['python']}")
+    for column in ("way", "streams", "requests/s", "pieces/s", "P50 ms", "P95 ms"):
+        table.add_column(column, justify="left" if column == "way" else "right")
+    for row in found:
+        numbers = (row.requests_per_s, row.pieces_per_s, row.p50_ms, row.p95_ms)
+        table.add_row(row.way, "yes" if row.streams else "no", *(f"{number:.1f}" for number in numbers))
+    console.print(table)
+
+
+async def _measure_all(concurrency: int, seconds: float, console: Console) -> list[Measured]:
+    async def measure(way: str, ask: Ask) -> list[Measured]:
+        rows = []
+        for streams in (False, True):
+            with console.status(f"{way}, {'streaming' if streams else 'whole answers'}"):
+                await asyncio.gather(*(ask(picture, streams) for picture in pictures))  # warm
+                rows.append(await _closed_loop(way, ask, streams, pictures, concurrency, seconds))
+        return rows
+
+    pictures = _pictures()
+    found = await _engine_alone("engine alone", measure, concurrency)
+    with _server(concurrency) as (http_port, grpc_port):
+        async with AsyncClient(f"localhost:{grpc_port}") as client:
+            found += await measure("gRPC", _over_grpc(client))
+        with ThreadPoolExecutor(concurrency) as threads:
+            found += await measure("HTTP", _over_http(http_port, threads))
+    return found + await _engine_alone("engine alone, again", measure, concurrency)
+
+
+async def _engine_alone(
+    way: str, measure: Callable[[str, Ask], Awaitable[list[Measured]]], concurrency: int
+) -> list[Measured]:
+    config = RuntimeConfig(model="moondream-tiny", device="cpu", max_batch_size=concurrency)
+    engine = await InferenceEngine.create(config)
+
+    async def ask(picture: bytes, streams: bool) -> int:
+        if not streams:
+            await engine.query(picture, QUESTION, settings=SETTINGS)
+            return 1
+        stream = await engine.query(picture, QUESTION, settings=SETTINGS, stream=True)
+        assert isinstance(stream, EngineStream)
+        return len([chunk async for chunk in stream])
+
+    try:
+        return await measure(way, ask)
+    finally:
+        await engine.shutdown()
+
+
+def _over_grpc(client: AsyncClient) -> Ask:
+    async def ask(picture: bytes, streams: bool) -> int:
+        if not streams:
+            await client.query(picture, QUESTION, **SETTINGS)
+            return 1
+        stream = await client.query(picture, QUESTION, stream=True, **SETTINGS)
+        return len([text async for text in stream])
+
+    return ask
+
+
+def _over_http(port: int, threads: ThreadPoolExecutor) -> Ask:
+    def post(picture: bytes, streams: bool) -> int:
+        fields = {"SKILL": "query", "QUESTION": QUESTION, "IMAGE": base64.b64encode(picture).decode()}
+        limits = {"TEMPERATURE": SETTINGS["temperature"], "MAX_TOKENS": SETTINGS["max_tokens"]}
+        connection = http.client.HTTPConnection("localhost", port, timeout=60)
+        try:
+            path = f"/v2/models/moondream/generate{'_stream' if streams else ''}"
+            connection.request("POST", path, json.dumps({**fields, **limits, "STREAM": streams}))
+            answer = connection.getresponse()
+            body = answer.read()
+            if answer.status != 200:
+                raise EngineFailed(f"the server answered {answer.status}: {body[:200]!r}")
+            return body.count(b"data: ") if streams else 1
+        finally:
+            connection.close()
+
+    async def ask(picture: bytes, streams: bool) -> int:
+        return await asyncio.get_running_loop().run_in_executor(threads, post, picture, streams)
+
+    return ask
+
+
+async def _closed_loop(
+    way: str, ask: Ask, streams: bool, pictures: list[bytes], concurrency: int, seconds: float
+) -> Measured:
+    latencies: list[float] = []
+    pieces = 0
+    end = time.monotonic() + seconds
+
+    async def caller(number: int) -> None:
+        nonlocal pieces
+        turn = number
+        while (began := time.monotonic()) < end:
+            got = await ask(pictures[turn % len(pictures)], streams)
+            pieces += got
+            latencies.append(time.monotonic() - began)
+            turn += 1
+
+    began = time.monotonic()
+    await asyncio.gather(*(caller(number) for number in range(concurrency)))
+    took = time.monotonic() - began
+    latencies.sort()
+    return Measured(
+        way,
+        streams,
+        len(latencies) / took,
+        pieces / took,
+        1000 * median(latencies),
+        1000 * latencies[int(0.95 * (len(latencies) - 1))],
+    )
+
+
+@contextmanager
+def _server(concurrency: int) -> Iterator[tuple[int, int]]:
+    ports = [_free_port() for _ in range(3)]
+    flags = [f"--{name}-port={port}" for name, port in zip(("http", "grpc", "metrics"), ports, strict=True)]
+    environment = {**os.environ, "KESTREL_MAX_BATCH_SIZE": str(concurrency)}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kestrel_core.cli", "serve", "--demo", *flags],
+        env=environment,
+        stdout=subprocess.DEVNULL,
+    )
+    try:
+        _wait_until_ready(process, ports[0])
+        yield ports[0], ports[1]
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(60)
+
+
+def _wait_until_ready(process: "subprocess.Popen[bytes]", port: int) -> None:
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            with urlopen(f"http://localhost:{port}/v2/health/ready", timeout=1):
+                return
+        except (URLError, OSError):
+            time.sleep(0.1)
+    raise EngineFailed("the server did not become ready; try `kestrel serve --demo` to see why")
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("localhost", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _pictures() -> list[bytes]:
+    rng = np.random.default_rng(0)
+    made = []
+    for _ in range(NUM_PICTURES):
+        coarse = rng.integers(0, 256, (8, 12, 3), dtype=np.uint8).repeat(20, axis=0).repeat(20, axis=1)
+        made.append(bytes(pyvips.Image.new_from_array(np.ascontiguousarray(coarse)).jpegsave_buffer(Q=90)))
+    return made
