@@ -186,8 +186,8 @@ class Supervisor:
             while not self._signals:
                 seconds = time.monotonic() - began
                 status.update(f"loading {name} on {self._config.device}: {seconds:.0f} s")
-                if trouble := _trouble(server):
-                    return trouble
+                if server.exit_code is not None:  # while it loads, Triton does notice, and writes down why
+                    return _trouble(server)
                 if server.is_ready():
                     self._is_ready = True
                     break
