@@ -12,7 +12,7 @@ import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count, groupby
 from typing import Any
 
@@ -431,6 +431,8 @@ class StepLoop:
         if len(self._deadlines) > 2 * len(self._open) + 64:  # mostly of requests that have ended
             self._deadlines = [entry for entry in self._deadlines if not entry[2].done]
             heapq.heapify(self._deadlines)
+        # Callers and deadlines may hold the ticket for long, but need not hold the picture.
+        ticket.request, ticket.sequence = replace(ticket.request, image=None), None
         self._tell(ticket, event)
 
     def _leave_queue(self, ticket: Ticket) -> None:

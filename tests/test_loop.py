@@ -152,6 +152,14 @@ def test_who_does_not_stream_hears_the_end_alone() -> None:
     assert heard.output["answer"]
 
 
+def test_an_answered_request_lets_go_of_its_picture_though_its_deadline_is_far() -> None:
+    engine = make_engine()
+    heard = engine.ask(question="what?", image=b"a picture", timeout_s=3600.0)
+    engine.run_until_idle()
+    assert heard.ticket is not None and heard.finished
+    assert heard.ticket.request.image is None and heard.ticket.sequence is None
+
+
 def test_a_stop_string_across_tokens_ends_the_answer_and_is_no_part_of_it() -> None:
     engine = make_engine()
     whole = engine.ask(question="go on", settings={"max_tokens": 30})
