@@ -21,6 +21,7 @@ from client.fake_triton import (
     refuse,
     say,
 )
+from goldens import golden_language
 
 from kestrel_client import (
     Box,
@@ -125,7 +126,7 @@ def test_a_refusal_is_an_error_of_its_type(
 
 def test_a_skill_the_model_lacks_is_told_from_a_bad_request(fake: FakeTriton) -> None:
     with pytest.raises(UnsupportedSkill) as of_the_engine:
-        SegmentSkill().prompt(Request("segment", {"object": "dog"}, image=b"x"), None)  # type: ignore[arg-type]
+        SegmentSkill().prompt(Request("segment", {"object": "dog"}, image=b"x"), golden_language("md3"))
     fake.scripts.append(refuse(f"{of_the_engine.value.code}: {of_the_engine.value}"))
     with Client(fake.url) as client, pytest.raises(UnsupportedSkill):
         client.segment(b"picture", "dog")

@@ -18,8 +18,10 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.error import URLError
 from urllib.request import urlopen
@@ -34,6 +36,8 @@ from kestrel_client import AsyncClient
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.engine import EngineStream, InferenceEngine
 from kestrel_core.errors import EngineFailed
+from kestrel_core.moondream.config import MOONDREAM_TINY
+from kestrel_core.tokenizer import byte_document
 
 NUM_PICTURES = 8
 SETTINGS: dict[str, Any] = {"temperature": 0.0, "max_tokens": 16}
@@ -50,11 +54,13 @@ class Measured:
     pieces_per_s: float
     p50_ms: float
     p95_ms: float
+    piece_us: float | None = None  # what a further piece costs: streaming against whole answers, the same way
 
 
 def bench_serving(concurrency: int, seconds: float, as_json: bool, console: Console) -> None:
     """Print a table; with `as_json` one JSON document instead."""
-    found = asyncio.run(_measure_all(concurrency, seconds, console))
+    with TemporaryDirectory() as folder:
+        found = asyncio.run(_measure_all(concurrency, seconds, Path(folder), console))
     machine = {
         "machine": f"{os.cpu_count()} cores, {platform.machine()}",
         "python": platform.python_version(),
@@ -66,37 +72,50 @@ def bench_serving(concurrency: int, seconds: float, as_json: bool, console: Cons
         print(json.dumps({**machine, "measured": [asdict(row) for row in found]}))
         return
     table = Table(title=f"{machine['workload']}\n{machine['machine']}, Python {machine['python']}")
-    for column in ("way", "streams", "requests/s", "pieces/s", "P50 ms", "P95 ms"):
+    for column in ("way", "streams", "requests/s", "pieces/s", "P50 ms", "P95 ms", "µs/piece"):
         table.add_column(column, justify="left" if column == "way" else "right")
     for row in found:
         numbers = (row.requests_per_s, row.pieces_per_s, row.p50_ms, row.p95_ms)
-        table.add_row(row.way, "yes" if row.streams else "no", *(f"{number:.1f}" for number in numbers))
+        piece = "" if row.piece_us is None else f"{row.piece_us:.0f}"
+        shown = (f"{number:.1f}" for number in numbers)
+        table.add_row(row.way, "yes" if row.streams else "no", *shown, piece)
     console.print(table)
 
 
-async def _measure_all(concurrency: int, seconds: float, console: Console) -> list[Measured]:
+async def _measure_all(concurrency: int, seconds: float, folder: Path, console: Console) -> list[Measured]:
     async def measure(way: str, ask: Ask) -> list[Measured]:
         rows = []
         for streams in (False, True):
             with console.status(f"{way}, {'streaming' if streams else 'whole answers'}"):
                 await asyncio.gather(*(ask(picture, streams) for picture in pictures))  # warm
                 rows.append(await _closed_loop(way, ask, streams, pictures, concurrency, seconds))
-        return rows
+        whole, streamed = rows
+        pieces = streamed.pieces_per_s / streamed.requests_per_s
+        slower_s = 1 / streamed.requests_per_s - 1 / whole.requests_per_s
+        return [whole, replace(streamed, piece_us=1e6 * slower_s / max(pieces - 1, 1))]
 
     pictures = _pictures()
-    found = await _engine_alone("engine alone", measure, concurrency)
-    with _server(concurrency) as (http_port, grpc_port):
+    tokenizer = folder / "tokenizer.json"
+    tokenizer.write_text(_wordy_tokenizer())
+    found = await _engine_alone("engine alone", measure, concurrency, tokenizer)
+    with _server(concurrency, tokenizer) as (http_port, grpc_port):
         async with AsyncClient(f"localhost:{grpc_port}") as client:
             found += await measure("gRPC", _over_grpc(client))
         with ThreadPoolExecutor(concurrency) as threads:
             found += await measure("HTTP", _over_http(http_port, threads))
-    return found + await _engine_alone("engine alone, again", measure, concurrency)
+    return found + await _engine_alone("engine alone, again", measure, concurrency, tokenizer)
 
 
 async def _engine_alone(
-    way: str, measure: Callable[[str, Ask], Awaitable[list[Measured]]], concurrency: int
+    way: str, measure: Callable[[str, Ask], Awaitable[list[Measured]]], concurrency: int, tokenizer: Path
 ) -> list[Measured]:
-    config = RuntimeConfig(model="moondream-tiny", device="cpu", max_batch_size=concurrency)
+    config = RuntimeConfig(
+        model="moondream-tiny",
+        device="cpu",
+        max_batch_size=concurrency,
+        weights="random",
+        tokenizer_path=str(tokenizer),
+    )
     engine = await InferenceEngine.create(config)
 
     async def ask(picture: bytes, streams: bool) -> int:
@@ -177,10 +196,15 @@ async def _closed_loop(
 
 
 @contextmanager
-def _server(concurrency: int) -> Iterator[tuple[int, int]]:
+def _server(concurrency: int, tokenizer: Path) -> Iterator[tuple[int, int]]:
     ports = [_free_port() for _ in range(3)]
     flags = [f"--{name}-port={port}" for name, port in zip(("http", "grpc", "metrics"), ports, strict=True)]
-    environment = {**os.environ, "KESTREL_MAX_BATCH_SIZE": str(concurrency)}
+    environment = {
+        **os.environ,
+        "KESTREL_MAX_BATCH_SIZE": str(concurrency),
+        "KESTREL_WEIGHTS": "random",
+        "KESTREL_TOKENIZER_PATH": str(tokenizer),
+    }
     process = subprocess.Popen(
         [sys.executable, "-m", "kestrel_core.cli", "serve", "--demo", *flags],
         env=environment,
@@ -210,6 +234,15 @@ def _free_port() -> int:
         probe.bind(("localhost", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def _wordy_tokenizer() -> str:
+    """Words for all ids that are no bytes, a space behind each: then nearly every token makes a piece."""
+    document = json.loads(byte_document(MOONDREAM_TINY))
+    vocabulary = document["model"]["vocab"]
+    free = sorted(set(range(MOONDREAM_TINY.text.vocab_size)) - set(vocabulary.values()))
+    vocabulary |= {f"word{token_id}\u0120": token_id for token_id in free}
+    return json.dumps(document)
 
 
 def _pictures() -> list[bytes]:

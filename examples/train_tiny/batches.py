@@ -1,0 +1,243 @@
+"""Training batches: many scenes, several tasks behind each image prefix, laid into slots of fixed lengths.
+
+Worker processes think up scenes and tasks; step `n` is the same batch however many of them there are. What
+they send through their pipes is small: pictures are drawn where the model is.
+"""
+
+import multiprocessing
+import pickle
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from random import Random
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kestrel_core.moondream.config import MoondreamConfig
+from kestrel_core.step import Coord, Input, Size
+
+from .render import Arrays, scene_arrays
+from .tasks import (
+    Task,
+    Teacher,
+    bin_of_coord,
+    bin_of_size,
+    facts,
+    small_talk,
+    spatial_fact,
+    target,
+)
+from .world import Scene, draw_scene
+
+# Tasks behind one image, by the positions each may take: questions; lists and thoughts; captions and paths.
+SLOTS = (32, 32, 32, 32, 64, 64, 96)
+TALK_LENGTH = 64
+
+# How often a batch is tiled so, and for which aspect ratios: as `choose_tiling` does it for common sizes.
+TILINGS: dict[tuple[int, int], tuple[float, float, float]] = {
+    (1, 1): (0.28, 0.4, 2.5),
+    (2, 2): (0.22, 0.6, 1.65),
+    (1, 2): (0.2, 1.0, 2.8),
+    (2, 1): (0.16, 0.36, 1.0),
+    (1, 3): (0.06, 1.85, 4.0),
+    (3, 1): (0.05, 0.25, 0.54),
+    (1, 4): (0.02, 3.2, 5.0),
+    (4, 1): (0.01, 0.2, 0.31),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Sequences of one length, flat: what is fed, and what is read where. Indices count rows * length."""
+
+    ids: NDArray[np.int32]  # [rows, length], 0 where a coordinate or a size is fed, and behind the end
+    coord_at: NDArray[np.int32]
+    coord_in: NDArray[np.float32]
+    size_at: NDArray[np.int32]
+    size_in: NDArray[np.float32]  # [n, 2]
+    token_from: NDArray[np.int32]
+    tokens: NDArray[np.int32]
+    coord_from: NDArray[np.int32]
+    coords: NDArray[np.int32]  # bins
+    size_from: NDArray[np.int32]
+    sizes: NDArray[np.int32]  # [n, 2], bins
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    tiling: tuple[int, int]
+    zoom: float  # of the drawn picture against what the encoder takes: below 1, a small picture was enlarged
+    scenes: Arrays
+    rows: Rows  # behind the image prefix, the slots one after another
+    talk: Rows  # without a picture
+
+
+def make_batch(step: int, seed: int, size: int, config: MoondreamConfig, teacher: Teacher) -> Batch:
+    rng = Random(f"{seed} {step}")
+    tiling = draw_tiling(rng)
+    scenes = draw_scenes(rng, tiling, size, config)
+    tasks = [[slot_task(rng, scene, length, teacher) for length in SLOTS] for scene in scenes]
+    talk = [[short_talk(rng, teacher)] for _ in range(max(1, size // 8))]
+    zoom = rng.choices((1.0, 0.7, 1.25), (60, 25, 15))[0]
+    return Batch(
+        tiling, zoom, scene_arrays(scenes), lay(tasks, SLOTS, config), lay(talk, (TALK_LENGTH,), config)
+    )
+
+
+def draw_tiling(rng: Random) -> tuple[int, int]:
+    [tiling] = rng.choices(tuple(TILINGS), [share for share, _, _ in TILINGS.values()])
+    return tiling
+
+
+def draw_scenes(rng: Random, tiling: tuple[int, int], count: int, config: MoondreamConfig) -> list[Scene]:
+    _, low, high = TILINGS[tiling]
+    vision = config.vision
+    pixels = tuple(n * vision.window_px + 2 * vision.margin_px for n in tiling)
+    aspects = [low * (high / low) ** rng.random() for _ in range(count)]
+    return [draw_scene(rng, aspect, (pixels[0], pixels[1])) for aspect in aspects]
+
+
+def slot_task(rng: Random, scene: Scene, length: int, teacher: Teacher) -> Task:
+    """A random task that fits the slot."""
+    choose = {32: _short_task, 64: _middle_task, 96: _long_task}[length]
+    for _ in range(8):
+        task = choose(rng, scene, teacher)
+        if task is not None and task.length <= length:
+            return task
+    return teacher.caption(scene, "long") if length == 96 else small_talk(rng, teacher, True)
+
+
+def _short_task(rng: Random, scene: Scene, teacher: Teacher) -> Task | None:
+    kind = rng.random()
+    if kind < 0.64:
+        return teacher.query(rng, facts(rng, scene))
+    if kind < 0.76:
+        spatial = spatial_fact(rng, scene)
+        return teacher.query(rng, spatial[0], refs=spatial[1]) if spatial else None
+    if kind < 0.87:
+        return teacher.point(*target(rng, scene))
+    if kind < 0.98:
+        return teacher.detect(*target(rng, scene))
+    return small_talk(rng, teacher, True)
+
+
+def _middle_task(rng: Random, scene: Scene, teacher: Teacher) -> Task | None:
+    kind = rng.random()
+    if kind < 0.3:
+        return teacher.detect(*target(rng, scene))
+    if kind < 0.45:
+        return teacher.point(*target(rng, scene))
+    if kind < 0.8:
+        return teacher.query(rng, facts(rng, scene), reasoning=True)
+    return teacher.caption(scene, "short")
+
+
+def _long_task(rng: Random, scene: Scene, teacher: Teacher) -> Task | None:
+    kind = rng.random()
+    if kind < 0.33:
+        return teacher.caption(scene, "normal")
+    if kind < 0.58:
+        return teacher.caption(scene, "long")
+    return teacher.segment(*target(rng, scene), scene.unit)
+
+
+def short_talk(rng: Random, teacher: Teacher) -> Task:
+    while True:
+        task = small_talk(rng, teacher, False)
+        if task.length <= TALK_LENGTH:
+            return task
+
+
+def lay(tasks: list[list[Task]], slots: tuple[int, ...], config: MoondreamConfig) -> Rows:
+    """Every row's tasks into its slots."""
+    length = sum(slots)
+    starts = np.cumsum((0, *slots[:-1])).tolist()
+    ids = np.zeros((len(tasks), length), np.int32)
+    coord_at: list[int] = []
+    coord_in: list[float] = []
+    size_at: list[int] = []
+    size_in: list[tuple[float, float]] = []
+    tokens: list[tuple[int, int]] = []
+    coords: list[tuple[int, int]] = []
+    sizes: list[tuple[int, int, int]] = []
+    coord_bins, size_bins = config.region.coord_out_dim, config.region.num_size_bins
+
+    def feed(at: int, value: Input) -> None:
+        match value:
+            case Coord(number):
+                coord_at.append(at)
+                coord_in.append(number)
+            case Size(width, height):
+                size_at.append(at)
+                size_in.append((width, height))
+            case token:
+                ids.flat[at] = token
+
+    for row, row_tasks in enumerate(tasks):
+        for start, task in zip(starts, row_tasks, strict=True):
+            at = row * length + start
+            for value in task.prompt:
+                feed(at, value)
+                at += 1
+            for event in task.answer:
+                if event.token is not None:
+                    tokens.append((at - 1, event.token))
+                if event.coord is not None:
+                    coords.append((at - 1, bin_of_coord(event.coord, coord_bins)))
+                if event.size is not None:
+                    width, height = (bin_of_size(side, size_bins) for side in event.size)
+                    sizes.append((at - 1, width, height))
+                if event is not task.answer[-1]:
+                    feed(at, event.feed)
+                    at += 1
+    token_rows, coord_rows = _table(tokens, 2), _table(coords, 2)
+    size_rows = _table(sizes, 3)
+    return Rows(
+        ids,
+        np.array(coord_at, np.int32),
+        np.array(coord_in, np.float32),
+        np.array(size_at, np.int32),
+        np.array(size_in, np.float32).reshape(-1, 2),
+        token_rows[:, 0],
+        token_rows[:, 1],
+        coord_rows[:, 0],
+        coord_rows[:, 1],
+        size_rows[:, 0],
+        size_rows[:, 1:],
+    )
+
+
+def _table(rows: Sequence[tuple[int, ...]], columns: int) -> NDArray[np.int32]:
+    return np.array(rows, np.int32).reshape(-1, columns)
+
+
+def stream(seed: int, size: int, config: MoondreamConfig, workers: int) -> Generator[Batch, None, None]:
+    """Batches in order, for ever. Start it before CUDA is touched: workers are forked."""
+    teacher = Teacher(config.tokenizer)
+    if workers == 0:
+        step = 0
+        while True:
+            yield make_batch(step, seed, size, config, teacher)
+            step += 1
+    context = multiprocessing.get_context("fork")
+    pipes = []
+    for index in range(workers):
+        ours, theirs = context.Pipe(duplex=False)
+        worker = context.Process(target=_work, args=(theirs, index, workers, seed, size, config), daemon=True)
+        worker.start()
+        theirs.close()
+        pipes.append(ours)
+    while True:
+        for pipe in pipes:
+            yield pickle.loads(pipe.recv_bytes())
+
+
+def _work(pipe: Connection, first: int, stride: int, seed: int, size: int, config: MoondreamConfig) -> None:
+    teacher, step = Teacher(config.tokenizer), first
+    try:
+        while True:
+            pipe.send_bytes(pickle.dumps(make_batch(step, seed, size, config, teacher), protocol=5))
+            step += stride
+    except (BrokenPipeError, KeyboardInterrupt):
+        pass  # the trainer has enough

@@ -1,0 +1,204 @@
+"""The model of `kestrel_core.moondream` in training: first weights, batched attention, experts, and the loss.
+
+The network is the server's own. Here are the parts a server does differently: all sequences of a batch have
+one layout, so attention needs no pages, and every token meets every expert, which is quicker than sorting.
+"""
+
+import math
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, fields
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from kestrel_core.moondream.config import MoondreamConfig
+from kestrel_core.moondream.model import Moondream
+from kestrel_core.moondream.moe import MoE
+from kestrel_core.moondream.text import Block
+from kestrel_core.moondream.vision import pool, stitch
+
+from .batches import Rows
+from .render import to_device
+
+SMOOTHING = 2.0  # bins: a coordinate next to the right one is nearly right
+
+
+class AllExperts(MoE):
+    """The same parameters and the same result, with the experts as one wide gated layer."""
+
+    balance: Tensor
+
+    def forward(self, h: Tensor) -> Tensor:
+        with full_precision(h.device):
+            logits = self.router(h.float())
+        best, ids = logits.topk(self.experts_per_token, dim=-1)
+        weights = torch.zeros_like(logits).scatter(-1, ids, F.softmax(best, dim=-1))  # [tokens, experts]
+        # The share of tokens an expert gets times the probability it is given: least when all are used alike.
+        used = (weights.detach() > 0).float().mean(0) / self.experts_per_token
+        self.balance = len(used) * (used * logits.softmax(-1).mean(0)).sum()
+        both = F.linear(h, self.fc1.weight.flatten(0, 1)).unflatten(-1, (len(used), -1))
+        activation, gate = both.chunk(2, dim=-1)
+        inner = F.gelu(activation) * (gate + 1.0) * weights[..., None].to(both.dtype)
+        return F.linear(inner.flatten(-2), self.fc2.weight.transpose(1, 2).flatten(0, 1).T)
+
+
+def new_model(config: MoondreamConfig, device: torch.device, seed: int) -> Moondream:
+    """Fresh weights. Coordinates and sizes have fixed frequencies, exact in bfloat16, as they are shipped."""
+    with torch.device("meta"):
+        model = Moondream(config)
+        for block in model.text.blocks:
+            assert isinstance(block, Block)
+            if isinstance(block.mlp, MoE) and config.text.moe is not None:
+                block.mlp = AllExperts(config.text.dim, config.text.moe)
+    model.to_empty(device=device)
+    generator = torch.Generator().manual_seed(seed)
+    for name, parameter in model.named_parameters():
+        value = _first_value(name, tuple(parameter.shape), config, generator)
+        parameter.data.copy_(value)
+        parameter.requires_grad = not name.endswith("_features")
+    return model
+
+
+def _first_value(
+    name: str, shape: tuple[int, ...], config: MoondreamConfig, generator: torch.Generator
+) -> Tensor:
+    leaf = name.rsplit(".", 1)[-1]
+    if leaf == "coord_features":
+        return _frequencies(shape[1], 64.0)[None]
+    if leaf == "size_features":
+        # Widths in the first half of the columns, heights in the second: each is told apart by itself.
+        half = shape[1] // 2
+        features = torch.zeros(shape)
+        features[0, :half], features[1, half:] = _frequencies(half, 32.0), _frequencies(shape[1] - half, 32.0)
+        return features
+    if len(shape) == 1:
+        return torch.ones(shape) if leaf == "weight" else torch.zeros(shape)
+    if leaf in ("wte", "pos_emb"):
+        return 0.1 * torch.randn(shape, generator=generator)
+    if leaf in ("wq", "wv") or ".router." in name:
+        return 0.02 * torch.randn(shape, generator=generator)
+    std: float = shape[-1] ** -0.5
+    if ".blocks." in name and name.endswith(("attn.proj.weight", "mlp.fc2.weight")):
+        layers = config.text.n_layers if name.startswith("text.") else config.vision.enc_n_layers
+        std *= (2 * layers) ** -0.5
+    return torch.randn(shape, generator=generator) * std
+
+
+def _frequencies(count: int, most: float) -> Tensor:
+    return (0.25 * (4 * most) ** torch.linspace(0, 1, count)).to(torch.bfloat16).float()
+
+
+def full_precision(device: torch.device) -> AbstractContextManager[object]:
+    return torch.autocast(device.type, enabled=False)
+
+
+class Together:
+    """Attention of a batch with one layout: an image prefix seen both ways, then slots that see it and
+    themselves."""
+
+    def __init__(self, batch: int, prefix: int, slots: tuple[int, ...], device: torch.device) -> None:
+        self._batch, self._prefix = batch, prefix
+        slot = torch.repeat_interleave(torch.arange(len(slots)), torch.tensor(slots))
+        own = (slot[:, None] == slot) & (torch.arange(len(slot))[:, None] >= torch.arange(len(slot)))
+        self._mask = torch.cat((torch.ones(len(slot), prefix, dtype=torch.bool), own), 1).to(device)
+
+    def __call__(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        cut = self._prefix
+        if q.device.type == "cuda":
+            q, k, v = q.bfloat16(), k.bfloat16(), v.bfloat16()
+        q, k, v = (t.unflatten(0, (self._batch, -1)).transpose(1, 2) for t in (q, k, v))
+        seen = F.scaled_dot_product_attention(q[:, :, cut:], k, v, attn_mask=self._mask)
+        if cut:
+            image = F.scaled_dot_product_attention(q[:, :, :cut], k[:, :, :cut], v[:, :, :cut])
+            seen = torch.cat((image, seen), dim=2)
+        return seen.transpose(1, 2).flatten(0, 1)
+
+
+def slot_positions(prefix: int, slots: tuple[int, ...], device: torch.device) -> Tensor:
+    """Every slot begins right behind the prefix."""
+    starts = [torch.arange(prefix), *(torch.arange(prefix, prefix + length) for length in slots)]
+    return torch.cat(starts).to(device)
+
+
+def image_embeddings(model: Moondream, crops: Tensor, tiling: tuple[int, int]) -> Tensor:
+    """crops: uint8 [pictures, crops, size, size, 3], a single tile left out. To [pictures, patches, dim]."""
+    vision, (count, per_picture) = model.vision, crops.shape[:2]
+    features = vision.encode(crops.flatten(0, 1)).unflatten(0, (count, per_picture))
+    whole = features[:, 0]
+    if per_picture == 1:
+        local = whole
+    else:
+        # Pictures become channels for the stitching and the pooling, which know one picture only.
+        tiles = features[:, 1:].permute(1, 2, 0, 3).flatten(2)
+        pooled = pool(stitch(tiles, tiling, vision.config), vision.config.grid)
+        local = pooled.flatten(0, 1).unflatten(-1, (count, -1)).transpose(0, 1)
+    embeddings: Tensor = vision.proj_mlp(torch.cat((whole, local), dim=-1))
+    return embeddings
+
+
+@dataclass(frozen=True, slots=True)
+class Fed:
+    """`Rows` on the device; indices count packed tokens, image prefixes included."""
+
+    ids: Tensor
+    coord_at: Tensor
+    coord_in: Tensor
+    size_at: Tensor
+    size_in: Tensor
+    token_from: Tensor
+    tokens: Tensor
+    coord_from: Tensor
+    coords: Tensor
+    size_from: Tensor
+    sizes: Tensor
+
+    @classmethod
+    def of(cls, rows: Rows, prefix: int, device: torch.device) -> "Fed":
+        length = rows.ids.shape[1]
+        tensors = {}
+        for f in fields(rows):
+            array = getattr(rows, f.name)
+            if f.name.endswith("_from"):
+                array = array + (array // length + 1) * prefix
+            dtype = np.float32 if array.dtype == np.float32 else np.int64
+            tensors[f.name] = to_device(np.ascontiguousarray(array, dtype), device)
+        return cls(**tensors)
+
+
+def embed(model: Moondream, fed: Fed, jitter: torch.Generator | None) -> Tensor:
+    """[rows, length, dim]. `jitter` feeds coordinates a little off, as the model's own will be."""
+    x = model.text.embed(fed.ids).flatten(0, 1).float()
+    coords, sizes = fed.coord_in, fed.size_in
+    if jitter is not None:
+        coords = coords + 0.0015 * torch.randn(coords.shape, generator=jitter, device=coords.device)
+        sizes = sizes * (1 + 0.02 * torch.randn(sizes.shape, generator=jitter, device=sizes.device))
+    with full_precision(x.device):
+        x = x.index_copy(0, fed.coord_at, model.region.encode_coord(coords))
+        x = x.index_copy(0, fed.size_at, model.region.encode_size(sizes))
+    return x.view(*fed.ids.shape, -1)
+
+
+def losses(model: Moondream, hidden: Tensor, fed: Fed) -> dict[str, Tensor]:
+    """hidden: [tokens, dim] of the packed batch. Sums, with their counts known from `fed`."""
+    found = {"token": F.cross_entropy(model.text.logits(hidden[fed.token_from]).float(), fed.tokens)}
+    with full_precision(hidden.device):
+        if len(fed.coords):
+            found["coord"] = _near(model.region.coord_logits(hidden[fed.coord_from].float()), fed.coords)
+        if len(fed.sizes):
+            found["size"] = _near(model.region.size_logits(hidden[fed.size_from].float()), fed.sizes)
+    return found
+
+
+def _near(logits: Tensor, bins: Tensor) -> Tensor:
+    """Cross entropy against a narrow bell around the right bin, less what that bell costs at best."""
+    offsets = torch.arange(logits.shape[-1], device=logits.device) - bins[..., None]
+    bell = torch.softmax(-(offsets**2) / (2 * SMOOTHING**2), dim=-1)
+    least = math.log(SMOOTHING * math.sqrt(2 * math.pi * math.e))
+    return -(bell * logits.log_softmax(-1)).sum(-1).mean() - least
+
+
+def balance(model: nn.Module) -> Tensor:
+    """1 when all experts are used alike."""
+    return torch.stack([part.balance for part in model.modules() if isinstance(part, AllExperts)]).mean()

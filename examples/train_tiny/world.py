@@ -1,0 +1,361 @@
+"""The small world the model learns: coloured shapes and printed words on some background. No torch.
+
+A `Scene` is the truth about one picture, whatever its size in pixels. Positions are fractions of the picture;
+lengths are fractions of its shorter side, so that a circle is round in a picture of any aspect ratio.
+"""
+
+import colorsys
+import math
+from dataclasses import dataclass
+from random import Random
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Rgb = tuple[float, float, float]
+Number = TypeVar("Number", float, Any)  # or a tensor of them, where the renderer asks
+
+SHAPES = ("circle", "square", "triangle", "star", "cross", "ring", "diamond", "heart")
+SIZES = ("small", "big")
+MAX_OBJECTS = 8
+MAX_LETTERS = 5
+
+# Hue in degrees, saturation and value: ranges wide enough for other people's idea of a colour, and apart.
+COLOURS: dict[str, tuple[tuple[float, float], tuple[float, float], tuple[float, float]]] = {
+    "red": ((-8, 8), (0.78, 1.0), (0.78, 1.0)),
+    "orange": ((23, 40), (0.85, 1.0), (0.92, 1.0)),
+    "yellow": ((50, 62), (0.7, 1.0), (0.92, 1.0)),
+    "green": ((95, 150), (0.6, 1.0), (0.42, 1.0)),
+    "cyan": ((176, 192), (0.65, 1.0), (0.85, 1.0)),
+    "blue": ((208, 245), (0.68, 1.0), (0.6, 1.0)),
+    "purple": ((266, 302), (0.5, 1.0), (0.42, 0.75)),
+    "pink": ((322, 352), (0.24, 0.6), (0.95, 1.0)),
+    "brown": ((4, 30), (0.6, 0.8), (0.34, 0.6)),
+    "black": ((0, 360), (0.0, 0.2), (0.0, 0.1)),
+    "gray": ((0, 360), (0.0, 0.05), (0.42, 0.62)),
+    "white": ((0, 360), (0.0, 0.03), (0.94, 1.0)),
+}
+
+COLOUR_NAMES = tuple(COLOURS)
+
+WORDS = (
+    "STOP", "EXIT", "OPEN", "CAFE", "TAXI", "SALE", "CAT", "DOG", "SUN", "HELLO", "WORLD", "FIRE",
+    "PARK", "BUS", "SHOP", "HOTEL", "BANK", "FOOD", "MILK", "BREAD", "FISH", "TREE", "STAR", "MOON",
+    "BLUE", "RED", "GREEN", "LEFT", "RIGHT", "UP", "DOWN", "YES", "NO", "GO", "SLOW", "FAST", "PUSH",
+    "PULL", "KEY", "BOOK", "HOUSE", "WATER", "ZOO", "QUIZ", "JAZZ", "BOX", "SIX", "TEN", "FROG", "KING",
+    "VAN",
+)  # fmt: skip
+
+BACKGROUNDS = ("plain", "gradient", "noise", "stripes", "checks")
+
+
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """A shape of the scene. `radius` is a fraction of the shorter side; `form` bends its outline a little."""
+
+    shape: str
+    colour: str
+    size: str
+    x: float
+    y: float
+    radius: float
+    angle: float
+    form: float
+    rgb: Rgb
+    edge: float  # an outline's width as a fraction of the radius, drawn inside; 0 is none
+    edge_rgb: Rgb
+    box: tuple[float, float, float, float]  # x_min, y_min, x_max, y_max of what is drawn
+
+    @property
+    def name(self) -> str:
+        return f"{self.colour} {self.shape}"
+
+    @property
+    def centre(self) -> tuple[float, float]:
+        """The middle of the box, which a heart or a triangle does not turn about."""
+        x_min, y_min, x_max, y_max = self.box
+        return (x_min + x_max) / 2, (y_min + y_max) / 2
+
+
+@dataclass(frozen=True, slots=True)
+class Print:
+    """Upper-case letters and digits. `stroke` is how bold they are, `soft` how rounded."""
+
+    text: str
+    x: float
+    y: float
+    width: float  # of the whole picture's width
+    height: float
+    rgb: Rgb
+    stroke: float
+    soft: float
+
+
+@dataclass(frozen=True, slots=True)
+class Background:
+    kind: str
+    first: Rgb
+    second: Rgb
+    angle: float
+    period: float
+    grain: float
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    aspect: float  # width / height
+    background: Background
+    things: tuple[Thing, ...]  # from left to right
+    print: Print | None
+
+    @property
+    def unit(self) -> tuple[float, float]:
+        """The shorter side as fractions of width and height."""
+        return min(1.0, 1 / self.aspect), min(1.0, self.aspect)
+
+
+def outlines(shape: str, form: float) -> list[NDArray[np.float64]]:
+    """Closed paths of a shape of radius 1 about the origin, y downwards; a second path is a hole."""
+
+    def turns(count: int, radius: float, start: float = -math.pi / 2) -> NDArray[np.float64]:
+        at = start + np.arange(count) * (2 * math.pi / count)
+        points: NDArray[np.float64] = radius * np.stack((np.cos(at), np.sin(at)), axis=1)
+        return points
+
+    match shape:
+        case "circle":
+            return [turns(16, 1.0)]
+        case "ring":
+            return [turns(12, 1.0), turns(12, ring_hole(form))[::-1]]
+        case "square":
+            return [turns(4, 0.86 * math.sqrt(2), -3 * math.pi / 4)]
+        case "diamond":
+            return [turns(4, 1.08)]
+        case "triangle":
+            return [turns(3, 1.15)]
+        case "star":
+            points = np.empty((10, 2))
+            points[::2], points[1::2] = turns(5, 1.12), turns(5, 1.12 * star_waist(form), -math.pi * 0.3)
+            return [points]
+        case "cross":
+            long, thin = 0.98, cross_arm(form)
+            quarter = np.array([[-thin, -long], [thin, -long], [thin, -thin]])
+            turn = np.array([[0.0, 1.0], [-1.0, 0.0]])
+            return [np.concatenate([quarter @ np.linalg.matrix_power(turn, k) for k in range(4)])]
+        case "heart":
+            at = np.linspace(-math.pi / 4, 3 * math.pi / 4, 6)
+            right = np.stack((0.25 + math.sqrt(2) / 4 * np.cos(at), 0.75 + math.sqrt(2) / 4 * np.sin(at)), 1)
+            left = right[-2::-1] * (-1, 1)
+            points = np.concatenate((np.zeros((1, 2)), right, left))
+            return [np.roll((points - (0, HEART_MIDDLE)) * (1, -1) * HEART_SCALE, -6, axis=0)[::-1]]
+    raise AssertionError(shape)
+
+
+HEART_MIDDLE, HEART_SCALE = 0.55, 1.75
+
+
+def ring_hole(form: Number) -> Number:
+    return 0.48 + 0.17 * form
+
+
+def star_waist(form: Number) -> Number:
+    return 0.38 + 0.14 * form
+
+
+def cross_arm(form: Number) -> Number:
+    return 0.26 + 0.14 * form
+
+
+def outline_on_picture(thing: Thing, unit: tuple[float, float]) -> list[NDArray[np.float64]]:
+    """The paths of a thing as fractions of the picture."""
+    scale = np.array(unit) * thing.radius
+    turned = (path @ _rotation(thing.angle) for path in outlines(thing.shape, thing.form))
+    return [path * scale + (thing.x, thing.y) for path in turned]
+
+
+def _rotation(angle: float) -> NDArray[np.float64]:
+    cos, sin = math.cos(angle), math.sin(angle)
+    return np.array([[cos, sin], [-sin, cos]])
+
+
+def _half_extent(shape: str, form: float, angle: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    if shape in ("circle", "ring"):  # whose corners in the path are not where they are widest
+        return np.array((-1.0, -1.0)), np.array((1.0, 1.0))
+    points = np.concatenate(outlines(shape, form)) @ _rotation(angle)
+    if shape == "heart":  # two round tops
+        middles = np.array(((0.25, 0.75), (-0.25, 0.75))) - (0, HEART_MIDDLE)
+        middles = middles * (1, -1) * HEART_SCALE @ _rotation(angle)
+        reach = math.sqrt(2) / 4 * HEART_SCALE
+        # Of each round top only the outer half is there: its far side lies inside the heart.
+        points = np.concatenate(
+            (
+                points,
+                middles - np.array((0, reach)),
+                middles + np.sign(middles[:, :1]) * np.array((reach, 0)),
+            )
+        )
+    return points.min(0), points.max(0)
+
+
+def draw_scene(rng: Random, aspect: float, pixels: tuple[int, int] = (196, 196)) -> Scene:
+    """A random scene. `pixels` (height, width) is what the encoder will see of it: print is legible there."""
+    unit = (min(1.0, 1 / aspect), min(1.0, aspect))
+    background = _background(rng)
+    taken: list[tuple[float, float, float, float]] = []
+    printed = _print(rng, unit, background, taken, pixels) if rng.random() < 0.45 else None
+    things = _things(rng, unit, background, taken)
+    return Scene(aspect, background, tuple(sorted(things, key=lambda t: t.centre)), printed)
+
+
+def _things(
+    rng: Random,
+    unit: tuple[float, float],
+    background: Background,
+    taken: list[tuple[float, float, float, float]],
+) -> list[Thing]:
+    [count] = rng.choices(range(MAX_OBJECTS + 1), (2, 12, 14, 17, 17, 14, 11, 8, 5))
+    # Scenes of few shapes and colours make counting, and telling apart, worth learning.
+    shapes = rng.sample(SHAPES, *rng.choices((1, 2, 3, len(SHAPES)), (15, 20, 20, 45)))
+    colours = rng.sample(COLOUR_NAMES, *rng.choices((1, 2, 3, len(COLOURS)), (10, 20, 20, 50)))
+    edges = rng.random() < 0.3
+    room = 0.42 if count <= 2 else 0.3 if count <= 4 else 0.2
+    things: list[Thing] = []
+    for _ in range(count):
+        shape, size = rng.choice(shapes), "small" if rng.random() < 0.55 else "big"
+        for colour in (rng.choice(colours), *rng.sample(COLOUR_NAMES, len(COLOUR_NAMES))):
+            rgb = _shade(rng, colour)
+            if _far(rgb, background, 0.33):
+                break
+        radius = rng.uniform(0.055, 0.085) if size == "small" else rng.uniform(0.125, room)
+        angle, form = rng.uniform(-0.2, 0.2) * (rng.random() < 0.6), rng.random()
+        low, high = _half_extent(shape, form, angle)
+        scale = np.array(unit) * radius
+        place = _place(rng, low * scale, high * scale, taken, 0.012)
+        if place is None:
+            continue
+        x, y, box = place
+        edge = rng.uniform(0.05, 0.16) if edges else 0.0
+        [edge_rgb] = rng.choices(((0.05, 0.05, 0.05), (0.97, 0.97, 0.97), _darker(rgb)), (50, 15, 35))
+        things.append(Thing(shape, colour, size, x, y, radius, angle, form, rgb, edge, edge_rgb, box))
+    return things
+
+
+def _print(
+    rng: Random,
+    unit: tuple[float, float],
+    background: Background,
+    taken: list[tuple[float, float, float, float]],
+    pixels: tuple[int, int],
+) -> Print | None:
+    text = printed_text(rng)
+    height = rng.uniform(0.11, 0.26)
+    columns = (6 * len(text) - 1) / 7 * rng.uniform(0.8, 1.25)
+    # A letter's dot must cover more than a pixel and a half each way, and the word must fit.
+    widest = 0.94 / (columns * unit[0])
+    least = max(1.6 * 7 / (unit[1] * pixels[0]), 1.6 * (6 * len(text) - 1) / (columns * unit[0] * pixels[1]))
+    height = min(max(height, least), widest)
+    if height < least or height * unit[1] > 0.6:
+        return None
+    size = np.array((height * columns * unit[0], height * unit[1]))
+    place = _place(rng, -size / 2, size / 2, taken, 0.02)
+    colours = [
+        shade
+        for name in rng.sample(COLOUR_NAMES, len(COLOUR_NAMES))
+        if _far(shade := _shade(rng, name), background)
+    ]
+    dark = (0.03, 0.03, 0.03) if sum(background.first) > 1.5 else (0.98, 0.98, 0.98)
+    rgb = colours[0] if colours and rng.random() < 0.5 else dark
+    if place is None or not _far(rgb, background, 0.45):
+        return None
+    return Print(
+        text, place[0], place[1], float(size[0]), float(size[1]), rgb, rng.uniform(0.38, 0.58), rng.random()
+    )
+
+
+def printed_text(rng: Random) -> str:
+    kind = rng.random()
+    if kind < 0.4:
+        return rng.choice(WORDS)
+    if kind < 0.65:
+        return str(rng.randrange(rng.choice((10, 100, 1000))))
+    return "".join(rng.choices("ABCDEFGHIJKLMNOPQRSTUVWXYZ", k=rng.randint(1, MAX_LETTERS)))
+
+
+def _place(
+    rng: Random,
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+    taken: list[tuple[float, float, float, float]],
+    gap: float,
+) -> tuple[float, float, tuple[float, float, float, float]] | None:
+    """Somewhere inside the picture where nothing else is; None when nothing was found."""
+    if np.any(high - low > 0.97):
+        return None
+    (left, top), (right, bottom) = low.tolist(), high.tolist()
+    for _ in range(25):
+        x, y = rng.uniform(0.01 - left, 0.99 - right), rng.uniform(0.01 - top, 0.99 - bottom)
+        box = (x + left, y + top, x + right, y + bottom)
+        if all(
+            box[0] > b[2] + gap or box[2] < b[0] - gap or box[1] > b[3] + gap or box[3] < b[1] - gap
+            for b in taken
+        ):
+            taken.append(box)
+            return x, y, box
+    return None
+
+
+def _background(rng: Random) -> Background:
+    [kind] = rng.choices(BACKGROUNDS, (40, 25, 20, 9, 6))
+    first = _ground(rng)
+    near = 0.5 if kind == "gradient" else 0.18
+    second = tuple(min(1.0, max(0.0, c + rng.uniform(-near, near))) for c in first)
+    grain = rng.uniform(0.02, 0.12) if kind == "noise" else float(rng.random() < 0.2) * 0.02
+    if kind in ("plain", "noise"):
+        second = first
+    return Background(
+        kind,
+        first,
+        (second[0], second[1], second[2]),
+        rng.uniform(0, 2 * math.pi),
+        rng.uniform(0.06, 0.3),
+        grain,
+    )
+
+
+def _ground(rng: Random) -> Rgb:
+    """Mostly paper, night and pastel, as people draw; anything else now and then."""
+    kind = rng.random()
+    if kind < 0.3:
+        return (
+            (1.0, 1.0, 1.0)
+            if rng.random() < 0.5
+            else _hsv(rng.random(), 0.03 * rng.random(), rng.uniform(0.88, 1))
+        )
+    if kind < 0.45:
+        return _hsv(rng.random(), 0.4 * rng.random(), rng.uniform(0, 0.2))
+    if kind < 0.6:
+        return _hsv(rng.random(), 0.05 * rng.random(), rng.uniform(0.2, 0.88))
+    if kind < 0.85:
+        return _hsv(rng.random(), rng.uniform(0.08, 0.35), rng.uniform(0.75, 1))
+    return _hsv(rng.random(), rng.uniform(0.2, 0.8), rng.uniform(0.25, 0.85))
+
+
+def _shade(rng: Random, colour: str) -> Rgb:
+    hue, saturation, value = (rng.uniform(*limits) for limits in COLOURS[colour])
+    return _hsv(hue / 360 % 1, saturation, value)
+
+
+def _hsv(hue: float, saturation: float, value: float) -> Rgb:
+    return colorsys.hsv_to_rgb(hue, saturation, value)
+
+
+def _darker(rgb: Rgb) -> Rgb:
+    red, green, blue = rgb
+    return 0.6 * red, 0.6 * green, 0.6 * blue
+
+
+def _far(rgb: Rgb, background: Background, least: float = 0.4) -> bool:
+    first, second = np.array(background.first), np.array(background.second)
+    grounds = (first, second, (first + second) / 2)  # a gradient passes between its ends
+    return all(math.dist(rgb, ground) > least for ground in grounds)

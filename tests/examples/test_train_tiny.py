@@ -1,0 +1,299 @@
+"""The training example: its truth is what it draws, and it trains the network that the server runs."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from examples.train_tiny import batches, evaluate, network, render, tasks, train
+from examples.train_tiny.batches import SLOTS
+from examples.train_tiny.tasks import Task, Teacher
+from examples.train_tiny.words import TOKENIZER, Words
+from examples.train_tiny.world import Background, Scene, Thing, draw_scene, outline_on_picture
+from kestrel_core.build import load_model
+from kestrel_core.messages import Request
+from kestrel_core.moondream.config import MOONDREAM_TINY, MoEConfig, MoondreamConfig, validate
+from kestrel_core.moondream.model import Moondream
+from kestrel_core.moondream.moe import MoE
+from kestrel_core.sequence import Reply
+from kestrel_core.skills import Language
+from kestrel_core.skills.standard import standard_skills
+from kestrel_core.step import PreparedImage, Sample
+from kestrel_core.tokenizer import Tokenizer
+
+CPU = torch.device("cpu")
+TEACHER = Teacher(MOONDREAM_TINY.tokenizer)
+LANGUAGE = Language(MOONDREAM_TINY, Tokenizer.from_file(TOKENIZER, MOONDREAM_TINY))
+SKILLS = standard_skills()
+IMAGE = PreparedImage("picture", None, (1, 1))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def smaller_config() -> MoondreamConfig:
+    """The same words and skills, with less behind them: pictures of 4 x 4 patches."""
+    config = replace(
+        MOONDREAM_TINY,
+        text=replace(
+            MOONDREAM_TINY.text,
+            dim=32,
+            ff_dim=48,
+            n_layers=3,
+            n_heads=2,
+            n_kv_heads=2,
+            moe=MoEConfig(num_experts=4, start_layer=1, experts_per_token=2, expert_inner_dim=16),
+        ),
+        vision=replace(
+            MOONDREAM_TINY.vision,
+            enc_dim=32,
+            enc_n_layers=1,
+            enc_ff_dim=48,
+            enc_n_heads=2,
+            crop_size=56,
+            overlap_margin=1,
+            proj_inner_dim=48,
+            proj_out_dim=32,
+        ),
+        region=replace(MOONDREAM_TINY.region, dim=32, coord_feat_dim=16, size_feat_dim=16),
+    )
+    validate(config)
+    return config
+
+
+def new_model(seed: int = 3) -> Moondream:
+    return network.new_model(smaller_config(), CPU, seed)
+
+
+def pictures_of(scenes: list[Scene], height: int, width: int) -> Tensor:
+    arrays = render.to_tensors(render.scene_arrays(scenes), CPU)
+    return render.draw(arrays, height, width, torch.Generator().manual_seed(0))
+
+
+def drawn_alone(count: int, aspect: float, side: int) -> Iterator[tuple[Scene, Thing, Tensor]]:
+    """Things without rims, each alone on a plain ground, and the pixels [height, width] it covers by half."""
+    rng = Random(f"{aspect}")
+    scenes: list[Scene] = []
+    grounds: list[tuple[float, float, float]] = []
+    while len(scenes) < count:
+        scene = draw_scene(rng, aspect)
+        ground = Background("plain", scene.background.first, scene.background.first, 0.0, 0.1, 0.0)
+        for thing in scene.things:
+            alone = (replace(thing, edge=0.0),)
+            scenes.append(replace(scene, background=ground, things=alone, print=None))
+            grounds.append(ground.first)
+    height, width = round(side / max(1, aspect)), round(side * min(1, aspect))
+    pictures = pictures_of(scenes, height, width)
+    colours = torch.tensor([scene.things[0].rgb for scene in scenes])
+    away = torch.tensor(grounds) - colours  # of the ground, from the thing
+    share = ((pictures - colours[..., None, None]) * away[..., None, None]).sum(1) / (away**2).sum(1)[
+        :, None, None
+    ]
+    for scene, rest in zip(scenes, share, strict=True):
+        yield scene, scene.things[0], rest < 0.5
+
+
+# What is drawn.
+
+
+@pytest.mark.parametrize("aspect", [1.0, 1.7])
+def test_a_box_is_where_its_shape_is_drawn(aspect: float) -> None:
+    shapes = set()
+    for _, thing, covered in drawn_alone(40, aspect, 160):
+        shapes.add(thing.shape)
+        rows, columns = covered.any(1).nonzero().flatten(), covered.any(0).nonzero().flatten()
+        height, width = covered.shape
+        x_min, y_min, x_max, y_max = thing.box
+        low = torch.tensor([columns[0] - x_min * width, rows[0] - y_min * height])
+        high = torch.tensor([x_max * width - columns[-1] - 1, y_max * height - rows[-1] - 1])
+        # No pixel outside; inside, a sharp tip is thinner than a pixel at its end.
+        slack = torch.cat((low, high))
+        assert slack.min() > -1 and slack.max() < 3, f"{thing.shape}: {slack.tolist()} pixels to spare"
+    assert len(shapes) == 8
+
+
+def test_an_outline_holds_the_drawn_shape_and_leaves_its_hole_out() -> None:
+    for scene, thing, covered in drawn_alone(30, 1.3, 128):
+        height, width = covered.shape
+        y, x = np.mgrid[0:height, 0:width] + 0.5
+        points = np.stack((x.ravel() / width, y.ravel() / height), 1)
+        told = evaluate.inside(outline_on_picture(thing, scene.unit), points).reshape(height, width)
+        both, either = (told & covered.numpy()).sum(), (told | covered.numpy()).sum()
+        # Round shapes are told as polygons of 12 or 16 corners, and small ones have few pixels.
+        assert both / either > 0.8, thing.shape
+
+
+def test_a_shape_has_its_colour() -> None:
+    scenes = [scene for scene, _, _ in drawn_alone(24, 1.0, 16)]
+    pictures = pictures_of(scenes, 128, 128)
+    for scene, picture in zip(scenes, pictures, strict=True):
+        thing = scene.things[0]
+        same = (picture - torch.tensor(thing.rgb)[:, None, None]).abs().amax(0) < 1e-3
+        x_min, y_min, x_max, y_max = thing.box
+        # A cross covers least of its box, and the thinnest star.
+        assert same.sum() > 0.2 * (x_max - x_min) * (y_max - y_min) * same.numel(), thing.name
+
+
+def test_things_lie_apart_and_within_the_picture() -> None:
+    rng = Random(5)
+    for _ in range(50):
+        boxes = [thing.box for thing in draw_scene(rng, rng.uniform(0.4, 2.5)).things]
+        assert all(
+            0 <= x_min < x_max <= 1 and 0 <= y_min < y_max <= 1 for x_min, y_min, x_max, y_max in boxes
+        )
+        pairs = [(a, b) for i, a in enumerate(boxes) for b in boxes[:i]]
+        assert all(evaluate.box_iou(a, b) == 0 for a, b in pairs)
+
+
+def test_one_seed_gives_one_batch_whoever_makes_it() -> None:
+    made = [batches.make_batch(7, 1, 3, MOONDREAM_TINY, Teacher(MOONDREAM_TINY.tokenizer)) for _ in range(2)]
+    assert made[0].tiling == made[1].tiling
+    assert np.array_equal(made[0].rows.ids, made[1].rows.ids)
+    assert np.array_equal(made[0].scenes["things"], made[1].scenes["things"])
+    other = batches.make_batch(8, 1, 3, MOONDREAM_TINY, TEACHER)
+    assert not np.array_equal(made[0].rows.ids, other.rows.ids)
+
+
+# What is asked, and the server's way to read the answer.
+
+
+@pytest.mark.parametrize("text", ["What color is the red circle?", " big hearts", "  STOP 42, ünd?", ""])
+def test_the_plain_tokenizer_gives_the_server_s_ids(text: str) -> None:
+    assert Words().encode(text) == list(LANGUAGE.tokenizer.encode(text))
+
+
+def tell(reply: Reply, task: Task) -> dict[str, Any]:
+    """The true answer, as if the model had given it."""
+    *before, last = (reply.take(Sample(event.token, event.coord, event.size)) for event in task.answer)
+    assert [turn.finish for turn in before] == [None] * len(before) and last.finish == "stop"
+    return reply.output()
+
+
+@pytest.mark.parametrize("skill", ["point", "detect", "segment"])
+def test_the_server_asks_and_reads_objects_as_they_are_taught(skill: str) -> None:
+    rng = Random(11)
+    for _ in range(20):
+        scene = draw_scene(rng, 1.2)
+        words, things = tasks.target(rng, scene)
+        task = (
+            TEACHER.segment(words, things, scene.unit)
+            if skill == "segment"
+            else getattr(TEACHER, skill)(words, things)
+        )
+        request = Request(skill, {"object": words}, IMAGE)
+        assert SKILLS[skill].prompt(request, LANGUAGE).inputs == task.prompt
+        [(_, found)] = tell(SKILLS[skill].reply(request, LANGUAGE), task).items()
+        if skill == "point":
+            assert [(p["x"], p["y"]) for p in found] == [thing.centre for thing in things]
+            continue
+        boxes = [tuple((one["bbox"] if skill == "segment" else one).values()) for one in found]
+        assert boxes == [pytest.approx(thing.box) for thing in things]
+        if skill == "segment":
+            paths = [one["svg_path"].count("Z") for one in found]
+            assert paths == [2 if thing.shape == "ring" else 1 for thing in things]
+
+
+def test_the_server_asks_and_reads_thoughts_as_they_are_taught() -> None:
+    rng = Random(12)
+    for _ in range(20):
+        fact = tasks._count(rng, draw_scene(rng, 1.2))
+        task = TEACHER.query(rng, fact, reasoning=True)
+        request = Request("query", {"question": fact.question, "reasoning": True}, IMAGE)
+        assert SKILLS["query"].prompt(request, LANGUAGE).inputs == task.prompt
+        told = tell(SKILLS["query"].reply(request, LANGUAGE), task)
+        assert told["answer"] == fact.answer
+        points = [point for part in told["reasoning"]["grounding"] for point in part["points"]]
+        assert points == [list(thing.centre) for _, things in fact.evidence for thing in things]
+
+
+# The network in training.
+
+
+def test_all_experts_at_once_give_what_the_chosen_ones_give() -> None:
+    config = MoEConfig(num_experts=6, start_layer=0, experts_per_token=2, expert_inner_dim=8)
+    one, all_ = MoE(12, config), network.AllExperts(12, config)
+    generator = torch.Generator().manual_seed(0)
+    for parameter in one.parameters():
+        parameter.data.normal_(generator=generator)
+    all_.load_state_dict(one.state_dict())
+    h = torch.randn(40, 12, generator=generator)
+    torch.testing.assert_close(all_(h), one(h), rtol=1e-4, atol=1e-4)
+
+
+@torch.no_grad()
+def test_tasks_packed_behind_an_image_are_as_if_each_were_alone() -> None:
+    model, rng = new_model(), Random(4)
+    config, prefix = model.config, model.config.image_prefix_length
+    scenes = [draw_scene(rng, 1.0) for _ in range(2)]
+    asked = [[batches.slot_task(rng, scene, length, TEACHER) for length in SLOTS] for scene in scenes]
+    assert any(event.size for row in asked for task in row for event in task.answer)
+    image = torch.randn(2, prefix - 1, config.text.dim, generator=torch.Generator().manual_seed(0))
+    bos = model.text.wte[0].expand(2, 1, -1)
+
+    fed = network.Fed.of(batches.lay(asked, SLOTS, config), prefix, CPU)
+    x = torch.cat((bos, image, network.embed(model, fed, None)), dim=1)
+    positions = network.slot_positions(prefix, SLOTS, CPU).repeat(2)
+    packed = model.text(x.flatten(0, 1), positions, network.Together(2, prefix, SLOTS, CPU))
+    slots = packed.unflatten(0, (2, -1))[:, prefix:].split(SLOTS, dim=1)
+
+    every = [task for row in asked for task in row]
+    keys = evaluate.Keys(model, len(every), prefix + max(SLOTS))
+    whole = torch.cat((bos, image), 1).repeat_interleave(len(SLOTS), 0).flatten(0, 1)
+    model.text(whole, torch.arange(prefix).repeat(len(every)), keys)
+    keys.used = prefix
+    inputs = [[*task.prompt, *(event.feed for event in task.answer[:-1])] for task in every]
+    for at in range(max(map(len, inputs))):
+        feeds = [told[at] if at < len(told) else 0 for told in inputs]
+        alone = model.text(
+            evaluate._embed(model, feeds), torch.full((len(every),), prefix + at, dtype=torch.long), keys
+        )
+        keys.used += 1
+        for index, told in enumerate(inputs):
+            if at < len(told):
+                row, slot = divmod(index, len(SLOTS))
+                torch.testing.assert_close(slots[slot][row, at], alone[index], rtol=1e-3, atol=1e-4)
+
+
+def test_tiles_of_a_batch_become_what_the_server_makes_of_each_picture() -> None:
+    model = new_model()
+    crops = torch.randint(0, 256, (2, 3, 56, 56, 3), generator=torch.Generator().manual_seed(1)).byte()
+    together = network.image_embeddings(model, crops, (1, 2))
+    alone = [model.vision.project(model.vision.encode(one), (1, 2)) for one in crops]
+    torch.testing.assert_close(together, torch.stack(alone), rtol=1e-4, atol=1e-5)
+
+
+def test_a_few_steps_reduce_the_loss() -> None:
+    trainer = train.Trainer(new_model(), batch=2, lr=5e-3, seed=0)
+    batch = batches.make_batch(0, 0, 2, smaller_config(), TEACHER)
+    losses = [float(trainer.step(batch, 1.0)["loss"]) for _ in range(12)]
+    assert losses[-1] < 0.7 * losses[0]
+
+
+def test_the_schedule_warms_up_and_ends_low() -> None:
+    rates = [train.schedule(at / 100) for at in range(101)]
+    assert rates[0] < 0.01 and max(rates) > 0.99 and rates[100] == pytest.approx(0.01)
+    assert rates[3:] == sorted(rates[3:], reverse=True)
+
+
+def test_a_saved_model_is_resumed_whole_and_loaded_by_the_server(tmp_path: Path) -> None:
+    model, other = new_model(1), new_model(2)
+    train.save(model, tmp_path)
+    train.resume(other, tmp_path)
+    for name, parameter in model.named_parameters():
+        assert torch.equal(other.get_parameter(name), parameter), name
+    served = load_model(tmp_path, None, CPU, torch.float32)
+    assert served.language.config == smaller_config()
+    train.rounded(model)
+    for name, parameter in model.named_parameters():
+        assert torch.equal(served.network.get_parameter(name), parameter), name
