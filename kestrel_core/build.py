@@ -19,6 +19,7 @@ from kestrel_core.moondream.config import MOONDREAM2, MOONDREAM3, MOONDREAM_TINY
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.weights import load_config, load_weights, random_weights
 from kestrel_core.preparer import Preparer
+from kestrel_core.runtime.kv_cache import KVCache
 from kestrel_core.runtime.runtime import TorchRuntime, best_page_size
 from kestrel_core.scheduler.pages import PagePool
 from kestrel_core.scheduler.prefix_cache import PrefixCache
@@ -96,6 +97,10 @@ def assemble_engine(
     page_size = best_page_size(shape.image_prefix_length)
     max_context = min(config.max_context or shape.text.max_context, shape.text.max_context)
     tokens = config.kv_cache_tokens or 2 * config.max_batch_size * max_context
+    if model.device.type == "cuda":
+        cell_bytes = KVCache.bytes_per_cell(shape.text, model.network.text.wte.dtype)
+        free_bytes, _ = torch.cuda.mem_get_info(model.device)
+        tokens = affordable_tokens(tokens, max_context, cell_bytes, free_bytes)
     num_pages = 1 + max(-(-tokens // page_size), -(-max_context // page_size))
     runtime = TorchRuntime(model.network, num_pages, page_size, overlaps)
     pool, metrics = PagePool(num_pages), Metrics()
@@ -127,6 +132,18 @@ def assemble_engine(
         config.image_workers,
     )
     return Engine(loop, model.language, runtime)
+
+
+def affordable_tokens(wanted: int, max_context: int, cell_bytes: int, free_bytes: int) -> int:
+    """As many positions of KV as are wanted and fit the device; a fifth of it is left to the computing."""
+    tokens = min(wanted, int(0.8 * free_bytes) // cell_bytes)
+    if tokens < max_context:
+        raise BadCheckpoint(
+            f"the KV cache of one sequence of {max_context:,} positions needs "
+            f"{max_context * cell_bytes / 2**30:.1f} GiB, and {free_bytes / 2**30:.1f} GiB of the device are "
+            "free; lower max_context or free some memory"
+        )
+    return tokens
 
 
 def open_model(config: RuntimeConfig, progress: Progress | None = None) -> LoadedModel:

@@ -26,7 +26,9 @@ class RuntimeConfig:
     dtype: str = _option("auto", "auto (bfloat16 on CUDA, float32 on CPU), float32, bfloat16 or float16")
     max_batch_size: int = _option(4, "sequences decoded together")
     max_context: int | None = _option(None, "positions of a sequence, the image's included; the model's own")
-    kv_cache_tokens: int | None = _option(None, "positions the KV cache holds; two full contexts a sequence")
+    kv_cache_tokens: int | None = _option(
+        None, "positions the KV cache holds; two full contexts a sequence, or what fits"
+    )
     prefix_cache: bool = _option(True, "share the KV of equal beginnings: pictures, prompts, answers")
     step_tokens: int = _option(2048, "positions computed in a step before further prompts have to wait")
     max_queue: int = _option(256, "requests that may wait; more are refused")

@@ -10,7 +10,7 @@ from goldens import lay_out
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from kestrel_core.build import load_model, parse_device
+from kestrel_core.build import affordable_tokens, load_model, parse_device
 from kestrel_core.commands.parity.md2 import images
 from kestrel_core.commands.parity.subject import Subject
 from kestrel_core.errors import BadCheckpoint, InvalidRequest
@@ -122,3 +122,11 @@ def test_devices_are_cpu_or_cuda(name: str) -> None:
     assert parse_device("cpu") == torch.device("cpu")
     with pytest.raises(InvalidRequest, match="use cpu, cuda or cuda:N"):
         parse_device(name)
+
+
+def test_the_kv_cache_is_cut_to_what_the_device_has_left() -> None:
+    gib = 2**30
+    assert affordable_tokens(8_192, 4_096, 196_608, 100 * gib) == 8_192
+    assert affordable_tokens(524_288, 4_096, 196_608, 100 * gib) == int(80 * gib) // 196_608
+    with pytest.raises(BadCheckpoint, match=r"needs 0\.8 GiB, and 0\.5 GiB of the device are free"):
+        affordable_tokens(8_192, 4_096, 196_608, gib // 2)

@@ -56,7 +56,7 @@ def test_a_model_answers_on_cuda_as_on_the_cpu() -> None:
     ("name", "parameters"), [("moondream2", 1_927_237_104), ("moondream3-preview", 9_268_626_928)]
 )
 def test_a_full_size_model_with_random_weights_answers(name: str, parameters: int) -> None:
-    config = RuntimeConfig(model=name, device="cuda", weights="random", max_batch_size=12)
+    config = RuntimeConfig(model=name, device="cuda", weights="random", max_batch_size=64)
     model = open_model(config)
     assert sum(p.numel() for p in model.network.parameters()) == parameters
     assert {p.dtype for p in model.network.parameters()} == {torch.bfloat16}
