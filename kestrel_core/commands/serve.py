@@ -10,6 +10,7 @@ import re
 import shutil
 import signal
 import socket
+import sys
 import tempfile
 import time
 from collections import deque
@@ -26,7 +27,8 @@ from kestrel_core.config import RuntimeConfig
 from kestrel_core.errors import BadCheckpoint, KestrelError
 from kestrel_core.hub import MODELS, fetch_model
 
-REPOSITORY = Path(__file__).parents[2] / "model_repository"
+CHECKOUT = Path(__file__).parents[2]
+REPOSITORY = CHECKOUT / "model_repository"
 PARAMETER = re.compile(r'key:\s*"(\w+)"\s*,?\s*value:?\s*{\s*string_value:\s*"([^"]*)"')
 TINY = "moondream-tiny"
 DEMO = {"KESTREL_MODEL": TINY, "KESTREL_DEVICE": "cpu", "KESTREL_MODEL_PATH": "", "KESTREL_WEIGHTS": ""}
@@ -42,7 +44,7 @@ BANNER = """
 {name} on {device} answers after {seconds:.1f} s: http {http}, grpc {grpc}, metrics {metrics}
 {noise}
   curl -s localhost:{http}/v2/models/moondream/generate -d '{request}'
-  python client/run.py --url localhost:{grpc} --image photo.jpg
+  {client} --url localhost:{grpc} --image {picture}
 
 Ctrl-C ends it."""
 REQUEST = '{"SKILL": "query", "QUESTION": "What is a kestrel?"}'
@@ -243,6 +245,7 @@ class Supervisor:
 
     def _banner(self, name: str, seconds: float) -> str:
         config, options = self._config, self._options
+        client, picture = CHECKOUT / "client/run.py", CHECKOUT / "client/samples/circles.png"
         is_noise = config.weights == "random" or (config.model == TINY and config.model_path is None)
         return BANNER.format(
             name=name,
@@ -250,6 +253,8 @@ class Supervisor:
             seconds=seconds,
             noise=NOISE if is_noise else "",
             request=REQUEST,
+            client=f"{_near(Path(sys.executable))} {_near(client)}" if client.is_file() else "kestrel-client",
+            picture=_near(picture) if picture.is_file() else "photo.jpg",
             http=options.http_port,
             grpc=options.grpc_port,
             metrics=options.metrics_port,
@@ -274,6 +279,11 @@ class Supervisor:
 
     def _say(self, text: str) -> None:
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def _near(path: Path) -> Path:
+    """As it would be typed here."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 def _trouble(server: Server) -> str | None:
