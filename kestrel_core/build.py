@@ -95,7 +95,12 @@ def assemble_engine(
     """An engine whose loop nobody turns yet: for callers that call `loop.step()` themselves."""
     shape = model.network.config
     page_size = best_page_size(shape.image_prefix_length)
-    max_context = min(config.max_context or shape.text.max_context, shape.text.max_context)
+    max_context = config.max_context or shape.text.max_context
+    usable = max(shape.text.max_context, shape.text.usable_context)
+    if max_context > usable:
+        raise InvalidRequest(
+            f"max_context is {max_context:,}, and this model is good for {usable:,} positions"
+        )
     tokens = config.kv_cache_tokens or 2 * config.max_batch_size * max_context
     if model.device.type == "cuda":
         cell_bytes = KVCache.bytes_per_cell(shape.text, model.network.text.wte.dtype)
@@ -175,9 +180,8 @@ def load_model(
     progress: Progress | None = None,
 ) -> LoadedModel:
     """A checkpoint from disk. `tokenizer` is its `tokenizer.json`, if that is not beside the weights."""
-    folder = path if path.is_dir() else path.parent
     config = load_config(path, default)
-    words = Tokenizer.from_file(tokenizer or folder / "tokenizer.json", config)
+    words = Tokenizer.from_file(tokenizer or _folder(path) / "tokenizer.json", config)
     with torch.device("meta"):
         network = Moondream(config)
     load_weights(network, config, open_checkpoint(path), device, dtype, progress)
@@ -191,13 +195,16 @@ def _random_model(
     device: torch.device,
     dtype: torch.dtype,
 ) -> LoadedModel:
-    beside = Path(config.model_path) / "tokenizer.json" if config.model_path else None
-    path = tokenizer or beside
+    path = tokenizer or (_folder(Path(config.model_path)) / "tokenizer.json" if config.model_path else None)
     words = Tokenizer.from_file(path, shape) if path is not None else Tokenizer.of_bytes(shape)
     with torch.device("meta"):
         network = Moondream(shape)
     random_weights(network, device, dtype, config.seed)
     return LoadedModel(network.eval(), Language(shape, words), device)
+
+
+def _folder(checkpoint: Path) -> Path:
+    return checkpoint if checkpoint.is_dir() else checkpoint.parent
 
 
 def _natural_dtype(device: torch.device) -> torch.dtype:

@@ -25,7 +25,9 @@ class RuntimeConfig:
     device: str = _option("cuda", "cuda, cuda:N or cpu")
     dtype: str = _option("auto", "auto (bfloat16 on CUDA, float32 on CPU), float32, bfloat16 or float16")
     max_batch_size: int = _option(4, "sequences decoded together")
-    max_context: int | None = _option(None, "positions of a sequence, the image's included; the model's own")
+    max_context: int | None = _option(
+        None, "positions of a sequence, the image's included; as the model's config says"
+    )
     kv_cache_tokens: int | None = _option(
         None, "positions the KV cache holds; two full contexts a sequence, or what fits"
     )

@@ -27,15 +27,6 @@ class Histogram:
     def count(self) -> int:
         return sum(self.counts)
 
-    def quantile(self, share: float) -> float:
-        """The upper bound of the bucket that holds it; 0 before the first observation."""
-        left = share * self.count
-        for bound, count in zip((*self.bounds, float("inf")), self.counts, strict=True):
-            left -= count
-            if left <= 0:
-                return bound if self.count else 0.0
-        return float("inf")
-
     def snapshot(self) -> dict[str, Any]:
         return {
             "bounds": list(self.bounds),

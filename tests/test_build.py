@@ -10,9 +10,10 @@ from goldens import lay_out
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from kestrel_core.build import affordable_tokens, load_model, parse_device
+from kestrel_core.build import affordable_tokens, assemble_engine, load_model, open_model, parse_device
 from kestrel_core.commands.parity.md2 import images
 from kestrel_core.commands.parity.subject import Subject
+from kestrel_core.config import RuntimeConfig
 from kestrel_core.errors import BadCheckpoint, InvalidRequest
 from kestrel_core.runtime.image_encoder import ImageEncoder
 
@@ -130,3 +131,20 @@ def test_the_kv_cache_is_cut_to_what_the_device_has_left() -> None:
     assert affordable_tokens(524_288, 4_096, 196_608, 100 * gib) == int(80 * gib) // 196_608
     with pytest.raises(BadCheckpoint, match=r"needs 0\.8 GiB, and 0\.5 GiB of the device are free"):
         affordable_tokens(8_192, 4_096, 196_608, gib // 2)
+
+
+def test_the_context_is_a_setting_up_to_what_the_generation_is_good_for() -> None:
+    model = open_model(RuntimeConfig(model="moondream-tiny", device="cpu"))
+    longer = RuntimeConfig(device="cpu", max_batch_size=1, max_context=2_000, kv_cache_tokens=2_000)
+    engine = assemble_engine(model, longer)
+    assert engine.runtime.num_pages * engine.runtime.page_size >= 2_000
+    engine.close()
+    with pytest.raises(InvalidRequest, match="max_context is 40,000, and this model is good for 32,768"):
+        assemble_engine(model, RuntimeConfig(device="cpu", max_context=40_000))
+
+
+def test_random_weights_take_their_shape_and_words_from_a_folder_or_a_file_in_it(tmp_path: Path) -> None:
+    folder = lay_out("md2", tmp_path)
+    for path in (folder, folder / "model.safetensors"):
+        config = RuntimeConfig(model_path=str(path), weights="random", device="cpu")
+        assert open_model(config).language.tokenizer.encode("what") == [560]

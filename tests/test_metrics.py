@@ -2,8 +2,6 @@
 
 import json
 
-import pytest
-
 from kestrel_core.metrics import COUNTERS, GAUGES, Exporter, Histogram, Metrics, Series, exported
 
 
@@ -14,18 +12,6 @@ def test_a_bucket_holds_what_is_at_most_its_bound() -> None:
     kept.observe(1.25, times=3)
     assert kept.counts == [2, 5, 1]
     assert (kept.count, kept.sum) == (8, 11.25)
-
-
-@pytest.mark.parametrize(("share", "bound"), [(0.1, 1.0), (0.5, 2.0), (0.75, 2.0), (0.9, float("inf"))])
-def test_a_quantile_is_the_bound_above_it(share: float, bound: float) -> None:
-    kept = Histogram((1.0, 2.0, 3.0))
-    for value in (0.5, 1.5, 1.5, 9.0):
-        kept.observe(value)
-    assert kept.quantile(share) == bound
-
-
-def test_before_the_first_observation_every_quantile_is_nothing() -> None:
-    assert Histogram().quantile(0.5) == 0.0
 
 
 def filled() -> Metrics:

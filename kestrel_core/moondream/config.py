@@ -28,7 +28,8 @@ class TextConfig:
     ff_dim: int = 8192
     n_layers: int = 24
     vocab_size: int = 51200
-    max_context: int = 2048
+    max_context: int = 2048  # what is served unless asked otherwise
+    usable_context: int = 2048  # what the generation is good for
     n_heads: int = 32
     n_kv_heads: int = 32
     rotary_base: float = 10_000.0
@@ -231,7 +232,14 @@ MOONDREAM05 = replace(
 MOONDREAM3 = replace(
     MOONDREAM2,
     generation=3,
-    text=replace(MOONDREAM2.text, max_context=4096, rotary_base=1_500_000.0, tau=True, moe=MoEConfig()),
+    text=replace(
+        MOONDREAM2.text,
+        max_context=4096,
+        usable_context=32_768,
+        rotary_base=1_500_000.0,
+        tau=True,
+        moe=MoEConfig(),
+    ),
     vision=VisionConfig(),
     region=RegionConfig(norm=True),
     dialog=DialogConfig(),

@@ -48,3 +48,15 @@ assert "torch" not in sys.modules
         [sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.triton
+def test_serving_is_measured_every_way_in_one_run(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "serving", "--concurrency", "2", "--seconds", "0.5", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["measured"]
+    ways = ("engine alone", "gRPC", "HTTP", "engine alone, again")
+    assert [(row["way"], row["streams"]) for row in rows] == [(w, s) for w in ways for s in (False, True)]
+    for row in rows:
+        assert row["requests_per_s"] > 0 and row["p50_ms"] <= row["p95_ms"]
+        # The words of its vocabulary end in a space, so a streamed answer comes in several pieces.
+        assert (row["pieces_per_s"] > 1.5 * row["requests_per_s"]) == row["streams"]

@@ -84,6 +84,7 @@ def check_engine(
     for name in sorted({run.image.key for run in runs if run.image is not None}):
         together = [run for run in runs if run.image is not None and run.image.key == name]
         longest = max(_most_positions(run, model) for run in together)
+        longest = min(longest, model.network.config.text.max_context)
         tight = replace(plain, max_batch_size=16, max_context=longest, kv_cache_tokens=longest)
         for gaps in (0, 1):  # planned ahead, and not
             engine = check("preempted and resumed", tight, together, gaps, preempt=0.2)
