@@ -1,5 +1,6 @@
 """Puts the rooms together: weights, tokenizer, device, scheduler and loop. Nobody else knows them all."""
 
+import gc
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,9 +17,14 @@ from kestrel_core.loop import QueueLimits, StepLoop
 from kestrel_core.metrics import Metrics
 from kestrel_core.moondream.checkpoint import open_checkpoint
 from kestrel_core.moondream.config import MOONDREAM2, MOONDREAM3, MOONDREAM_TINY, MoondreamConfig
+from kestrel_core.moondream.fast_text import speed_up
+from kestrel_core.moondream.fused import choose_fused
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.weights import load_config, load_weights, random_weights
 from kestrel_core.preparer import Preparer
+from kestrel_core.runtime.cuda_runtime import CudaRuntime
+from kestrel_core.runtime.graphs import Graphs
+from kestrel_core.runtime.image_encoder import ImageEncoder
 from kestrel_core.runtime.kv_cache import KVCache
 from kestrel_core.runtime.runtime import TorchRuntime, best_page_size
 from kestrel_core.scheduler.pages import PagePool
@@ -35,6 +41,7 @@ CONFIGS = {
     "moondream3.1-9B-A2B": MOONDREAM3,
     "moondream-tiny": MOONDREAM_TINY,
 }
+BUNDLED = {"moondream-tiny": Path(__file__).with_name("bundled") / "moondream-tiny"}
 
 Progress = Callable[[int, int], None]
 
@@ -52,7 +59,7 @@ class Engine:
 
     loop: StepLoop
     language: Language
-    runtime: TorchRuntime
+    runtime: TorchRuntime | CudaRuntime
 
     def close(self, drain: bool = True) -> None:
         self.loop.close(drain)
@@ -61,8 +68,15 @@ class Engine:
         scheduler, encoder = self.loop.scheduler, self.runtime.encode_image
         cached = scheduler.prefix_cache.num_cached_pages
         free = scheduler.pool.num_free
+        device = {}
+        if isinstance(self.runtime, CudaRuntime):
+            device = {
+                "device_bytes_planned": self.runtime.planned_bytes,
+                "device_bytes_used": self.runtime.used_bytes,
+            }
         return {
             **self.loop.metrics.snapshot(),
+            **device,
             "queued": self.loop.num_queued,
             "queued_bytes": self.loop.queued_bytes,
             "running": scheduler.num_running,
@@ -76,23 +90,38 @@ class Engine:
 
 
 def build_engine(
-    config: RuntimeConfig, skills: SkillRegistry | None = None, progress: Progress | None = None
+    config: RuntimeConfig,
+    skills: SkillRegistry | None = None,
+    progress: Progress | None = None,
+    warming: Progress | None = None,
 ) -> Engine:
-    """Load the model and start the engine's thread."""
-    return start_engine(open_model(config, progress), config, skills)
+    """Load the model, of which `progress` tells, warm it up (`warming`), and start the engine's thread."""
+    return start_engine(open_model(config, progress), config, skills, warming)
 
 
-def start_engine(model: LoadedModel, config: RuntimeConfig, skills: SkillRegistry | None = None) -> Engine:
+def start_engine(
+    model: LoadedModel,
+    config: RuntimeConfig,
+    skills: SkillRegistry | None = None,
+    warming: Progress | None = None,
+) -> Engine:
     """An engine over a model that is loaded already."""
-    engine = assemble_engine(model, config, skills)
+    engine = assemble_engine(model, config, skills, warming=warming)
     engine.loop.start()
     return engine
 
 
 def assemble_engine(
-    model: LoadedModel, config: RuntimeConfig, skills: SkillRegistry | None = None, overlaps: bool = False
+    model: LoadedModel,
+    config: RuntimeConfig,
+    skills: SkillRegistry | None = None,
+    overlaps: bool | None = None,
+    warming: Progress | None = None,
 ) -> Engine:
-    """An engine whose loop nobody turns yet: for callers that call `loop.step()` themselves."""
+    """An engine whose loop nobody turns yet: for callers that call `loop.step()` themselves.
+
+    Steps overlap where the device works by itself, unless `overlaps` says otherwise.
+    """
     shape = model.network.config
     page_size = best_page_size(shape.image_prefix_length)
     max_context = config.max_context or shape.text.max_context
@@ -101,13 +130,10 @@ def assemble_engine(
         raise InvalidRequest(
             f"max_context is {max_context:,}, and this model is good for {usable:,} positions"
         )
-    tokens = config.kv_cache_tokens or 2 * config.max_batch_size * max_context
-    if model.device.type == "cuda":
-        cell_bytes = KVCache.bytes_per_cell(shape.text, model.network.text.wte.dtype)
-        free_bytes, _ = torch.cuda.mem_get_info(model.device)
-        tokens = affordable_tokens(tokens, max_context, cell_bytes, free_bytes)
-    num_pages = 1 + max(-(-tokens // page_size), -(-max_context // page_size))
-    runtime = TorchRuntime(model.network, num_pages, page_size, overlaps)
+    runtime = _runtime(model, config, page_size, max_context, overlaps)
+    if isinstance(runtime, CudaRuntime):
+        runtime.warm_up(config.step_tokens, warming)
+    num_pages = runtime.num_pages
     pool, metrics = PagePool(num_pages), Metrics()
     scheduler = Scheduler(
         pool,
@@ -139,6 +165,42 @@ def assemble_engine(
     return Engine(loop, model.language, runtime)
 
 
+def _runtime(
+    model: LoadedModel, config: RuntimeConfig, page_size: int, max_context: int, overlaps: bool | None
+) -> TorchRuntime | CudaRuntime:
+    network, on_cuda = model.network, model.device.type == "cuda"
+    fast = on_cuda and config.runtime == "cuda"
+    tokens = config.kv_cache_tokens or 2 * config.max_batch_size * max_context
+    if on_cuda:
+        if not fast or config.compile == "off":
+            network.text.fast = None
+        elif network.text.fast is None:
+            speed_up(network.text, choose_fused(model.device))
+        cell_bytes = KVCache.bytes_per_cell(network.config.text, network.text.wte.dtype)
+        gc.collect()  # an engine before this one may still lie about
+        torch.cuda.empty_cache()
+        free_bytes, _ = torch.cuda.mem_get_info(model.device)
+        tokens = affordable_tokens(tokens, max_context, cell_bytes, free_bytes)
+    num_pages = 1 + max(-(-tokens // page_size), -(-max_context // page_size))
+    if not fast:
+        return TorchRuntime(network, num_pages, page_size, bool(overlaps))
+    return CudaRuntime(
+        network,
+        num_pages,
+        page_size,
+        config.max_batch_size,
+        max_context,
+        ImageEncoder(
+            network.vision,
+            compile=config.compile == "auto",
+            vision_dtype="fp8" if config.vision_dtype == "fp8" else "auto",
+        ),
+        flashinfer=config.flashinfer,
+        graphs=Graphs(model.device) if config.cuda_graphs else None,
+        overlaps=overlaps is not False,
+    )
+
+
 def affordable_tokens(wanted: int, max_context: int, cell_bytes: int, free_bytes: int) -> int:
     """As many positions of KV as are wanted and fit the device; a fifth of it is left to the computing."""
     tokens = min(wanted, int(0.8 * free_bytes) // cell_bytes)
@@ -152,7 +214,7 @@ def affordable_tokens(wanted: int, max_context: int, cell_bytes: int, free_bytes
 
 
 def open_model(config: RuntimeConfig, progress: Progress | None = None) -> LoadedModel:
-    """The model a configuration names: from disk, from the hub's cache, or with random weights."""
+    """The model a configuration names: from disk, bundled, from the hub's cache, or with random weights."""
     device = parse_device(config.device)
     dtype = DTYPES[config.dtype] if config.dtype != "auto" else _natural_dtype(device)
     default = CONFIGS.get(config.model)
@@ -163,10 +225,12 @@ def open_model(config: RuntimeConfig, progress: Progress | None = None) -> Loade
                 config, load_config(Path(config.model_path), default), tokenizer, device, dtype
             )
         return load_model(Path(config.model_path), tokenizer, device, dtype, default, progress)
-    if config.weights == "random" or config.model == "moondream-tiny":  # which has no trained weights yet
+    if config.weights == "random":
         if default is None:
             raise BadCheckpoint(f'there is no model "{config.model}"; there are {", ".join(CONFIGS)}')
         return _random_model(config, default, tokenizer, device, dtype)
+    if config.model in BUNDLED:
+        return load_model(BUNDLED[config.model], tokenizer, device, dtype, default, progress)
     files = hub.fetch_model(config.model, progress)
     return load_model(files.folder, tokenizer or files.tokenizer, device, dtype, default, progress)
 

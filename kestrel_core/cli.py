@@ -43,6 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_schedule(commands)
     _add_parity(commands)
     _add_bench(commands)
+    _add_eval(commands)
     return parser
 
 
@@ -187,49 +188,67 @@ def _parity(options: argparse.Namespace, console: Console) -> int:
 
 
 def _add_bench(commands: "Commands") -> None:
+    from kestrel_core.commands.bench.arguments import EngineOptions, add_parts
+
     bench = commands.add_parser(
-        "bench", help="measure a part of the engine", description="Measures a part of the engine."
+        "bench",
+        help="measure a part of the engine",
+        description="Measures a part of the engine, or all of it.",
     )
     parts = bench.add_subparsers(title="what to measure", required=True, metavar="PART")
-    scheduler = parts.add_parser(
-        "scheduler",
-        help="the host's share of a decode step",
-        description="Measures what the host does in a decode step, plan, commit and publish, with a runtime "
-        "that takes no time: without a queue, and with one.",
+    add_parts(parts, EngineOptions(_add_engine_options, _engine_config))
+
+
+def _add_eval(commands: "Commands") -> None:
+    evaluate = commands.add_parser("eval", help="score a model", description="Scores a model.")
+    parts = evaluate.add_subparsers(title="on what", required=True, metavar="WHAT")
+    scenes = parts.add_parser(
+        "scenes",
+        help="freshly drawn scenes of coloured shapes and words, every skill",
+        description="Draws scenes of coloured shapes and printed words, asks about fifteen requests of every "
+        "skill about each, and prints a table of scores beside the targets of moondream-tiny. Exit code 0: "
+        "done, 1: with --require, a target was missed or an answer differed, 2: it cannot be run as asked.",
     )
-    scheduler.add_argument("--running", type=int, default=64, help="sequences that decode (%(default)s)")
-    scheduler.add_argument("--waiting", type=int, default=1000, help="requests that wait (%(default)s)")
-    scheduler.add_argument("--steps", type=int, default=2000, help="to measure in each case (%(default)s)")
-    scheduler.add_argument("--json", action="store_true", help="print nothing but one JSON line to stdout")
-    scheduler.set_defaults(run=_bench_scheduler)
-    _add_bench_serving(parts)
-
-
-def _add_bench_serving(parts: "Commands") -> None:
-    serving = parts.add_parser(
-        "serving",
-        help="what Triton costs: engine alone, gRPC and HTTP side by side",
-        description="Asks the same of the engine alone and of a server started for it, over gRPC and over "
-        "HTTP, whole and streaming, with the tiny model on the CPU.",
+    scenes.add_argument("--scenes", type=int, default=500, metavar="N", help="(default: %(default)s)")
+    scenes.add_argument(
+        "--seed", type=int, default=0, help="the same one draws the same scenes (%(default)s)"
     )
-    serving.add_argument("--concurrency", type=int, default=16, help="callers at a time (%(default)s)")
-    serving.add_argument("--seconds", type=float, default=10.0, help="to measure each way (%(default)s)")
-    serving.add_argument("--json", action="store_true", help="print nothing but one JSON line to stdout")
-    serving.set_defaults(run=_bench_serving)
+    scenes.add_argument("--url", metavar="HOST:PORT", help="ask a server's gRPC; without, an engine here")
+    scenes.add_argument(
+        "--concurrency", type=int, metavar="N", help="callers at a time (8 for a server, else a full batch)"
+    )
+    scenes.add_argument(
+        "--compare",
+        action="store_true",
+        help="ask one at a time, then batched, cached, preempted and streamed, and count differing answers",
+    )
+    scenes.add_argument(
+        "--pictures", type=Path, metavar="DIR", help="somebody else's pictures instead, with a truth.json"
+    )
+    scenes.add_argument("--json", dest="report", type=Path, metavar="FILE", help="write all of it here too")
+    scenes.add_argument(
+        "--sheet", type=Path, metavar="FILE", help="draw answers over the first pictures: .svg or .png"
+    )
+    scenes.add_argument("--require", action="store_true", help="exit with 1 when a target is missed")
+    _add_engine_options(scenes)
+    scenes.set_defaults(run=_eval_scenes)
 
 
-def _bench_serving(options: argparse.Namespace, console: Console) -> int:
-    from kestrel_core.commands.bench.serving import bench_serving
+def _eval_scenes(options: argparse.Namespace, console: Console) -> int:
+    from kestrel_core.commands.scenes.command import EvalOptions, eval_scenes
 
-    bench_serving(options.concurrency, options.seconds, options.json, console)
-    return 0
-
-
-def _bench_scheduler(options: argparse.Namespace, console: Console) -> int:
-    from kestrel_core.commands.bench.scheduler import bench_scheduler
-
-    bench_scheduler(options.running, options.waiting, options.steps, options.json, console)
-    return 0
+    chosen = EvalOptions(
+        options.scenes,
+        options.seed,
+        options.url,
+        options.concurrency,
+        options.compare,
+        options.pictures,
+        options.report,
+        options.sheet,
+    )
+    passed = eval_scenes(chosen, _engine_config(options), console)
+    return 0 if passed or not options.require else 1
 
 
 if __name__ == "__main__":

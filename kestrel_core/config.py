@@ -24,6 +24,13 @@ class RuntimeConfig:
     seed: int = _option(0, "of random weights")
     device: str = _option("cuda", "cuda, cuda:N or cpu")
     dtype: str = _option("auto", "auto (bfloat16 on CUDA, float32 on CPU), float32, bfloat16 or float16")
+    runtime: str = _option(
+        "torch", "the device half: torch, the plain path, or cuda, the fast one, not yet tried on a GPU"
+    )
+    flashinfer: str = _option("auto", "auto: FlashInfer's attention where it runs (CUDA, 16 bits), or off")
+    cuda_graphs: bool = _option(True, "on CUDA, capture decode steps into graphs at start and replay them")
+    compile: str = _option("auto", "auto: fused and compiled kernels where they win (CUDA), or off")
+    vision_dtype: str = _option("auto", "auto (as dtype), or fp8: pictures are encoded in 8 bits (CUDA)")
     max_batch_size: int = _option(4, "sequences decoded together")
     max_context: int | None = _option(
         None, "positions of a sequence, the image's included; as the model's config says"
@@ -49,6 +56,10 @@ class RuntimeConfig:
         for name, known in (
             ("weights", ("checkpoint", "random")),
             ("dtype", ("auto", "float32", "bfloat16", "float16")),
+            ("runtime", ("torch", "cuda")),
+            ("flashinfer", ("auto", "off")),
+            ("compile", ("auto", "off")),
+            ("vision_dtype", ("auto", "fp8")),
         ):
             if getattr(self, name) not in known:
                 raise InvalidRequest(f'{name} is "{getattr(self, name)}"; it can be {", ".join(known)}')

@@ -51,6 +51,7 @@ RESERVED = {
     "torch": KNOWS_TENSORS,
     "safetensors.torch": KNOWS_TENSORS,
     "flashinfer": {"kestrel_core.runtime.flashinfer_attention"},
+    "triton": {"kestrel_core.moondream.kernels", "kestrel_core.moondream.expert_kernels"},  # the language
     "triton_python_backend_utils": {"model_repository.moondream.1.model"},
     "asyncio": {"engine", "client", "commands"},
 }

@@ -4,7 +4,8 @@ The model keeps no KV. It is handed its attention as an `Attend`, and every tens
 which token belongs to which sequence, and what it may see, is the caller's affair.
 """
 
-from typing import NamedTuple, Protocol
+from collections.abc import Callable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import torch
 import torch.nn.functional as F
@@ -20,6 +21,19 @@ class Attend(Protocol):
     """Attention over KV the caller keeps. q, k, v: [tokens, heads, head_dim], with fewer heads in k and v."""
 
     def __call__(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor: ...
+
+
+@runtime_checkable
+class OpenAttend(Attend, Protocol):
+    """One whose KV may be written from outside: by the kernel that has keys and values at hand anyway."""
+
+    def cells(self, layer: int) -> tuple[Tensor, Tensor, Tensor]:
+        """A layer's keys and values, [cells, kv_heads, head_dim] both, and the tokens' cells [tokens]."""
+        ...
+
+    def read(self, layer: int, q: Tensor) -> Tensor:
+        """The call, once k and v are written."""
+        ...
 
 
 class Places(NamedTuple):
@@ -122,12 +136,16 @@ class Text(nn.Module):
         self.blocks = nn.ModuleList(Block(config, layer) for layer in range(config.n_layers))
         self.post_ln = nn.LayerNorm(config.dim, LN_EPS)
         self.lm_head = nn.Linear(config.dim, config.vocab_size)
+        # Another way to compute `forward`, for the device at hand; see `moondream.fast_text`.
+        self.fast: Callable[[Tensor, Tensor, Attend], Tensor] | None = None
 
     def embed(self, token_ids: Tensor) -> Tensor:
         return F.embedding(token_ids, self.wte)
 
     def forward(self, x: Tensor, positions: Tensor, attend: Attend) -> Tensor:
         """x: [tokens, dim] at positions [tokens]; returns the hidden states, before the last norm."""
+        if self.fast is not None:
+            return self.fast(x, positions, attend)
         at = places(positions, self.config)
         for block in self.blocks:
             x = block(x, at, attend)

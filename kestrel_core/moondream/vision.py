@@ -1,5 +1,7 @@
 """From crops to image embeddings: a ViT over every crop, local features stitched, pooled and projected."""
 
+from collections.abc import Sequence
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -49,11 +51,11 @@ class Vision(nn.Module):
     def patches(self, crops: Tensor) -> Tensor:
         """uint8 [crops, size, size, 3] to normalised [crops, patches, channel * row * column]."""
         side, grid = self.config.enc_patch_size, self.config.grid
-        pixels = crops.to(torch.bfloat16 if self.config.pixel_dtype == "bfloat16" else torch.float32)
-        pixels = ((pixels / 255 - 0.5) / 0.5).to(self.pos_emb.dtype)
-        cut = pixels.unflatten(2, (grid, side)).unflatten(1, (grid, side))  # [crops, r, y, c, x, channel]
-        patches: Tensor = cut.permute(0, 1, 3, 5, 2, 4).flatten(3).flatten(1, 2)
-        return patches
+        cut = crops.unflatten(2, (grid, side)).unflatten(1, (grid, side))  # [crops, r, y, c, x, channel]
+        patches = cut.permute(0, 1, 3, 5, 2, 4).flatten(3).flatten(1, 2)  # moved while they are bytes
+        pixels = patches.to(torch.bfloat16 if self.config.pixel_dtype == "bfloat16" else torch.float32)
+        normalised: Tensor = ((pixels / 255 - 0.5) / 0.5).to(self.pos_emb.dtype)
+        return normalised
 
     def encode(self, crops: Tensor) -> Tensor:
         """Features of every crop: uint8 [crops, size, size, 3] to [crops, patches, enc_dim]."""
@@ -90,3 +92,55 @@ def stitch(local: Tensor, tiling: tuple[int, int], config: VisionConfig) -> Tens
 def pool(features: Tensor, grid: int) -> Tensor:
     """Adaptive average of a map [height, width, dim] to [grid, grid, dim]; cells may overlap."""
     return F.adaptive_avg_pool2d(features.permute(2, 0, 1), grid).permute(1, 2, 0)
+
+
+def num_crops(tiling: tuple[int, int]) -> int:
+    """How many crops of a picture have to be encoded: the only tile of a (1, 1) tiling is the global crop."""
+    rows, cols = tiling
+    return 1 if rows == cols == 1 else 1 + rows * cols
+
+
+class Mosaic:
+    """`stitch` and `pool` for many pictures of any tilings at once, by the patches each cell averages."""
+
+    def __init__(self, config: VisionConfig, device: torch.device) -> None:
+        self._config = config
+        self._device = device
+        self._bags: dict[tuple[int, int], tuple[Tensor, Tensor]] = {}  # there are a few dozen tilings
+
+    def __call__(self, features: Tensor, tilings: Sequence[tuple[int, int]]) -> Tensor:
+        """[crops, patches, dim] of all pictures, `num_crops` each, to [pictures, patches, 2 * dim]."""
+        patches, starts, offsets = [], [], []
+        crop, length = 0, 0
+        for tiling in tilings:
+            bag_patches, bag_offsets = self._bag(tiling)
+            patches.append(bag_patches + crop * self._config.num_patches)
+            offsets.append(bag_offsets + length)
+            starts.append(crop)
+            crop += num_crops(tiling)
+            length += len(bag_patches)
+        pooled = F.embedding_bag(torch.cat(patches), features.flatten(0, 1), torch.cat(offsets), mode="mean")
+        # Slices rather than an index: a list would travel to the device, and the host would wait for it.
+        whole = torch.stack([features[start] for start in starts])
+        return torch.cat((whole, pooled.unflatten(0, (len(starts), -1))), dim=-1)
+
+    def _bag(self, tiling: tuple[int, int]) -> tuple[Tensor, Tensor]:
+        """The patches that cell after cell takes the mean of, and where each cell's begin. From crop 0 on."""
+        if tiling not in self._bags:
+            config, (rows, cols) = self._config, tiling
+            first = num_crops(tiling) - rows * cols  # the first tile
+            labels = torch.arange(first * config.num_patches, num_crops(tiling) * config.num_patches)
+            labels = stitch(labels.view(rows * cols, config.num_patches, 1), tiling, config)[..., 0]
+            bags = [
+                labels[row, col].flatten()
+                for row in _pooled_slices(labels.shape[0], config.grid)
+                for col in _pooled_slices(labels.shape[1], config.grid)
+            ]
+            ends = torch.tensor([len(bag) for bag in bags]).cumsum(0)
+            offsets = torch.cat((ends.new_zeros(1), ends[:-1]))
+            self._bags[tiling] = torch.cat(bags).to(self._device), offsets.to(self._device)
+        return self._bags[tiling]
+
+
+def _pooled_slices(length: int, grid: int) -> list[slice]:
+    return [slice(k * length // grid, -(-(k + 1) * length // grid)) for k in range(grid)]

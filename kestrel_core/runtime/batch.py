@@ -18,7 +18,6 @@ class Batch:
     spans: Sequence[Span]
     starts: Sequence[int]  # each span's first token
     cells: Sequence[Tensor]  # each span's sequence up to the span's end: the keys it may see
-    new_cells: Tensor  # [tokens], where this step's keys and values go
 
 
 def make_batch(
@@ -45,7 +44,6 @@ def make_batch(
         spans=spans,
         starts=starts[:-1],
         cells=cells,
-        new_cells=torch.cat([known[span.start :] for span, known in zip(spans, cells, strict=True)]),
     )
 
 

@@ -1,36 +1,92 @@
 """Crops to embeddings, with a small memory: a picture asked for again shortly after is not encoded again."""
 
 from collections import OrderedDict
+from collections.abc import Iterator, Sequence
 from time import perf_counter
+from typing import Literal
 
 import torch
 from torch import Tensor
 
+from kestrel_core.moondream.fast_vision import Attention
 from kestrel_core.moondream.vision import Vision
+from kestrel_core.runtime.crop_batches import MAX_BATCH_CROPS, CropBatches, Encoded
 from kestrel_core.step import PreparedImage
 
 
 class ImageEncoder:
-    def __init__(self, vision: Vision, max_remembered: int = 8) -> None:
+    def __init__(
+        self,
+        vision: Vision,
+        max_remembered: int = 8,
+        *,
+        batched: bool = True,
+        compile: bool = True,
+        vision_dtype: Literal["auto", "fp8"] = "auto",
+        max_batch_crops: int = MAX_BATCH_CROPS,
+        attention: Attention = "auto",
+    ) -> None:
+        """`batched`: the crops of many pictures go together, on a stream of their own; `compile` allows
+        kernels of our own; with `vision_dtype` "fp8" the blocks multiply in 8 bits; `attention` names the
+        implementation to take, where "auto" tries which is fastest.
+
+        All for CUDA. Elsewhere one picture after the other takes the plain path.
+        """
         self._vision = vision
-        self._remembered: OrderedDict[str, Tensor] = OrderedDict()
+        self._batches = None
+        if batched and vision.pos_emb.device.type == "cuda":
+            self._batches = CropBatches(vision, compile, vision_dtype, max_batch_crops, attention)
+        self._remembered: OrderedDict[str, Encoded] = OrderedDict()
         self._max_remembered = max_remembered
+        self._encode_s = 0.0
         self.num_encoded = 0
-        self.encode_s = 0.0
+
+    @property
+    def encode_s(self) -> float:
+        """Seconds spent on pictures: the device's, where it works by itself."""
+        return self._encode_s if self._batches is None else self._batches.busy_s()
 
     def __call__(self, image: PreparedImage) -> Tensor:
         """Embeddings [patches, dim]."""
-        known = self._remembered.get(image.key)
-        if known is None:
-            began = perf_counter()
-            known = encode_image(self._vision, torch.from_numpy(image.crops), image.tiling)
+        return self.encode_many([image])[0]
+
+    def encode_many(self, images: Sequence[PreparedImage]) -> list[Tensor]:
+        """Embeddings of every picture, for use on the current stream."""
+        found = self._encode(images)
+        for key in found:
+            if key in self._remembered:
+                self._remembered.move_to_end(key)
+        return [found[image.key].on_current_stream() for image in images]
+
+    def prefetch(self, images: Sequence[PreparedImage]) -> None:
+        """Start encoding pictures that will be asked for soon, beside whatever else the device does."""
+        self._encode(images[: self._max_remembered])
+
+    def warm_up(self) -> None:
+        """Run every size of batch once, so that no request pays for what is made at first sight."""
+        if self._batches is not None:
+            self._batches.warm_up()
+
+    def _encode(self, images: Sequence[PreparedImage]) -> dict[str, Encoded]:
+        wanted = {image.key: image for image in images}
+        found = {key: self._remembered[key] for key in wanted if key in self._remembered}
+        fresh = [image for key, image in wanted.items() if key not in found]
+        for image, encoded in zip(fresh, self._compute(fresh), strict=True):
             self.num_encoded += 1
-            self.encode_s += perf_counter() - began
-            self._remembered[image.key] = known
-            while len(self._remembered) > self._max_remembered:
-                self._remembered.popitem(last=False)
-        self._remembered.move_to_end(image.key)
-        return known
+            found[image.key] = self._remembered[image.key] = encoded
+        while len(self._remembered) > self._max_remembered:
+            self._remembered.popitem(last=False)
+        return found
+
+    def _compute(self, images: Sequence[PreparedImage]) -> Iterator[Encoded]:
+        if self._batches is not None:
+            yield from self._batches(images)
+            return
+        for image in images:
+            began = perf_counter()
+            embeddings = encode_image(self._vision, torch.from_numpy(image.crops), image.tiling)
+            self._encode_s += perf_counter() - began
+            yield Encoded(embeddings, None)
 
 
 def encode_image(vision: Vision, crops: Tensor, tiling: tuple[int, int]) -> Tensor:

@@ -34,7 +34,7 @@ class TorchRuntime:
         self._model = model
         self._kv_cache = KVCache(model.config.text, num_pages, page_size, weight.device, weight.dtype)
         self._last: dict[int, Input] = {}  # what each slot's last readout gave
-        self.encode_image = ImageEncoder(model.vision)
+        self.encode_image = ImageEncoder(model.vision, batched=False)
 
     @property
     def num_pages(self) -> int:
@@ -47,7 +47,8 @@ class TorchRuntime:
     @torch.inference_mode()
     def launch(self, plan: StepPlan) -> Done:
         batch = make_batch(plan.spans, self._last, self._model, self._kv_cache, self.encode_image)
-        hidden = self._model.text(batch.x, batch.positions, SdpaAttention(self._kv_cache, batch))
+        attend = SdpaAttention(self._kv_cache, batch.spans, batch.starts, batch.cells)
+        hidden = self._model.text(batch.x, batch.positions, attend)
         read = [
             (span, start + span.stop - span.start - 1)
             for span, start in zip(batch.spans, batch.starts, strict=True)

@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tiny_folder import save_tiny
 
 from kestrel_core import cli
 from kestrel_core.cli import main
@@ -60,3 +61,42 @@ def test_serving_is_measured_every_way_in_one_run(capsys: pytest.CaptureFixture[
         assert row["requests_per_s"] > 0 and row["p50_ms"] <= row["p95_ms"]
         # The words of its vocabulary end in a space, so a streamed answer comes in several pieces.
         assert (row["pieces_per_s"] > 1.5 * row["requests_per_s"]) == row["streams"]
+
+
+@pytest.mark.triton
+def test_a_server_gives_as_many_tokens_as_the_engine(tmp_path: Path) -> None:
+    file = tmp_path / "chartqa.json"
+    folder = save_tiny(tmp_path / "tiny")
+    command = ["bench", "chartqa", "--through", "engine,triton", "--batch", "2", "--tokens", "30"]
+    options = ["--seconds", "1", "--warm-up", "6", "--model-path", str(folder), "--device", "cpu"]
+    assert main([*command, *options, "--json", str(file)]) == 0
+    engine, server = json.loads(file.read_text())["measured"]
+    assert (engine["through"], server["through"]) == ("engine", "triton")
+    for row in (engine, server):
+        assert row["counts"]["output_tokens"] == 30 * row["requests"]
+    assert server["of_engine"] == pytest.approx(server["requests_per_s"] / engine["requests_per_s"])
+    assert server["counts"]["steps"] > 0 and server["counts"]["images_encoded"] > 0
+
+
+def test_a_result_is_rendered_as_markdown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document = {
+        "bench": "decode",
+        "date": "2026-01-01",
+        "commit": "abc",
+        "machine": {"gpu": "H200", "gpu_memory_gib": 139.8, "cpu": "x86", "cores": 16, "memory_gib": 128.0},
+        "versions": {"torch": "2.11", "flashinfer": None},
+        "config": {"model": "moondream2", "weights": "random", "dtype": "auto", "device": "cuda"},
+        "workload": {"context": 800},
+        "measured": [
+            {"batch": 64, "context": 800, "tokens_per_s": 16000.4, "step_ms": 4.0, "of_floor": 0.76}
+        ],
+    }
+    file = tmp_path / "decode.json"
+    file.write_text(json.dumps(document))
+    assert main(["bench", "report", str(file)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "- H200 (139.8 GiB), 16 cores, x86, 128 GiB" in lines and "- torch 2.11" in lines
+    assert "| 64 | 800 | 16,000 | 4.000 | - | - | - | - | 76% |" in lines
+    file.write_text("[]")
+    assert main(["bench", "report", str(file)]) == 2
+    assert "is no result of kestrel bench" in capsys.readouterr().err

@@ -5,6 +5,7 @@ from tiny import tiny_config, tiny_model
 from torch import Tensor
 
 from kestrel_core.commands.parity.rounding import RoundedProducts
+from kestrel_core.moondream import plain
 from kestrel_core.moondream.config import MoEConfig, TextConfig
 from kestrel_core.moondream.moe import MoE
 
@@ -15,6 +16,13 @@ def experts(num_experts: int = 7, per_token: int = 3, seed: int = 0) -> tuple[Mo
     block = tiny_model(config, seed).text.blocks[0]
     assert isinstance(block.mlp, MoE)
     return block.mlp, config.text
+
+
+def grouped(mlp: MoE, x: Tensor) -> Tensor:
+    ids, weights = plain.route(mlp.router(x), mlp.experts_per_token)
+    assert torch.equal(ids, mlp.route(x)[0]) and torch.equal(weights, mlp.route(x)[1])
+    pairs = plain.experts(x, ids, weights, mlp.fc1.weight, mlp.fc2.weight)
+    return plain.add_norm(torch.zeros_like(x), None, pairs, None)[0]
 
 
 def inputs(count: int, seed: int = 0) -> Tensor:
@@ -71,3 +79,11 @@ def test_bfloat16_stays_within_its_rounding() -> None:
     assert same.sum() > 50
     error = (rounded.float() - exact)[same].norm() / exact[same].norm()
     assert error < 1e-2
+
+
+@pytest.mark.parametrize("count", [1, 2, 23])
+@pytest.mark.parametrize(("num_experts", "per_token"), [(7, 3), (4, 4), (1, 1)])
+def test_grouped_by_expert_they_give_the_same(count: int, num_experts: int, per_token: int) -> None:
+    mlp, _ = experts(num_experts, per_token)
+    x = inputs(count)
+    torch.testing.assert_close(grouped(mlp, x), mlp(x), atol=1e-5, rtol=1e-5)

@@ -7,6 +7,7 @@ import torch
 from tiny import tiny_config, tiny_model
 from torch import Tensor
 
+from kestrel_core.moondream import fast_text, plain
 from kestrel_core.moondream.config import MoondreamConfig, TextConfig
 from kestrel_core.moondream.text import Attention, Block, Tau, places, rotate
 
@@ -138,3 +139,52 @@ def test_a_factor_of_tau_may_turn_negative() -> None:
     by_q, by_v = tau(torch.full((1, 96), 3.0), places(torch.tensor([99]), TAU_ALONE.text))
     torch.testing.assert_close(by_q, torch.full((1, 4, 1), -0.5))
     torch.testing.assert_close(by_v, torch.full((1, 4, 1), 1.5))
+
+
+# The fast way, over plain operations; what kernels make of them is tests/moondream/test_kernels.py's affair.
+
+
+class StoredAttention(MaskedAttention):
+    """The same over a cache that others write: one cell a token, in no order."""
+
+    def __init__(self, allowed: Tensor, config: TextConfig) -> None:
+        super().__init__(allowed)
+        shape = (config.n_layers, len(allowed) + 7, config.n_kv_heads, config.head_dim)
+        self.k, self.v = torch.full(shape, torch.nan), torch.full(shape, torch.nan)
+        self.at = torch.randperm(shape[1], generator=torch.Generator().manual_seed(4))[: len(allowed)]
+
+    def cells(self, layer: int) -> tuple[Tensor, Tensor, Tensor]:
+        return self.k[layer], self.v[layer], self.at
+
+    def read(self, layer: int, q: Tensor) -> Tensor:
+        return self(layer, q, self.k[layer, self.at], self.v[layer, self.at])
+
+
+@pytest.mark.parametrize(
+    "config",
+    [DENSE, GROUPED, ONE_KV_HEAD, TAU_ALONE, TAU_AND_EXPERTS],
+    ids=["dense", "grouped", "one kv head", "tau", "tau and experts"],
+)
+@pytest.mark.parametrize("is_open", [False, True], ids=["handed over", "stored"])
+@pytest.mark.parametrize("length", [1, 9, fast_text.PACKED_TOKENS + 1])
+def test_the_fast_way_computes_the_same(config: MoondreamConfig, is_open: bool, length: int) -> None:
+    text, x, positions = tiny_model(config, seed=3).text, randn(length, 32), torch.arange(length) * 3 % 128
+    expected = text(x, positions, MaskedAttention(causal(length)))
+    before = {name: value.clone() for name, value in text.state_dict().items()}
+    fast_text.speed_up(text, plain)
+    attend = StoredAttention(causal(length), config.text) if is_open else MaskedAttention(causal(length))
+    given = x.clone()
+    torch.testing.assert_close(text(x, positions, attend), expected, atol=2e-5, rtol=2e-5)
+    assert attend.layers == [0, 1, 2]
+    assert torch.equal(x, given), "the caller's rows are the caller's"
+    for name, value in text.state_dict().items():
+        assert torch.equal(value, before[name]), name
+
+
+def test_matrices_multiplied_together_are_not_held_twice() -> None:
+    text = tiny_model(DENSE).text
+    fast_text.speed_up(text, plain)
+    for block in text.blocks:
+        assert isinstance(block, Block)
+        storages = {layer.weight.untyped_storage().data_ptr() for layer in (block.attn.qkv, block.mlp.fc1)}
+        assert len(storages) == 1

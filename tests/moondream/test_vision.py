@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from tiny import tiny_config, tiny_model
 from torch import Tensor
 
+from kestrel_core.moondream import plain
 from kestrel_core.moondream.config import MOONDREAM2, VisionConfig
-from kestrel_core.moondream.vision import Vision, pool, stitch
+from kestrel_core.moondream.fast_vision import FastVision, deviation
+from kestrel_core.moondream.vision import Mosaic, Vision, num_crops, pool, stitch
 
 TINY = tiny_config(3)
 
@@ -119,3 +121,30 @@ def test_one_tile_is_left_as_it_is() -> None:
     features = torch.randn(1, 729, 3, generator=torch.Generator().manual_seed(0))
     whole = stitch(features, (1, 1), MOONDREAM2.vision)
     torch.testing.assert_close(pool(whole, 27).flatten(0, 1), features[0], atol=0, rtol=0)
+
+
+def test_many_pictures_are_stitched_and_pooled_as_each_alone() -> None:
+    config = replace(MOONDREAM2.vision, enc_dim=3)
+    tilings = [(2, 3), (1, 1), (4, 3), (1, 1), (1, 5), (2, 3)]
+    counts = [num_crops(tiling) for tiling in tilings]
+    assert counts == [7, 1, 13, 1, 6, 7]
+    features = torch.randn(sum(counts), 729, 3, generator=torch.Generator().manual_seed(0))
+    together = Mosaic(config, torch.device("cpu"))(features, tilings)
+    assert together.shape == (6, 729, 6)
+    for ours, own, tiling in zip(together, features.split(counts), tilings, strict=True):
+        tiles = own if tiling == (1, 1) else own[1:]
+        pooled = pool(stitch(tiles, tiling, config), 27).flatten(0, 1)
+        torch.testing.assert_close(ours, torch.cat((own[0], pooled), dim=-1), atol=1e-6, rtol=1e-5)
+
+
+def test_the_fast_encoder_computes_the_same() -> None:
+    vision, crops = tiny_model(TINY, seed=1).vision, noise(3, 28, 28, 3)
+    torch.testing.assert_close(FastVision(vision, plain)(crops), vision.encode(crops), atol=1e-5, rtol=1e-5)
+
+
+def test_float8_deviates_a_little() -> None:
+    config = replace(TINY, vision=replace(TINY.vision, enc_dim=64, enc_ff_dim=96, enc_n_layers=4))
+    vision = tiny_model(config, dtype=torch.bfloat16).vision
+    other = FastVision(vision, plain, float8=True)
+    assert 1e-3 < deviation(vision, other, noise(2, 28, 28, 3)) < 0.1
+    assert deviation(vision, FastVision(vision, plain), noise(2, 28, 28, 3)) < 0.02

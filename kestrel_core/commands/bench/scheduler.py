@@ -12,13 +12,13 @@ import random
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import quantiles
 from time import perf_counter_ns
 
 from rich.console import Console
 from rich.table import Table
 
+from kestrel_core.commands.bench.machine import cpu_name
 from kestrel_core.errors import InvalidRequest
 from kestrel_core.loop import QueueLimits, StepLoop
 from kestrel_core.messages import Event, Request, Settings
@@ -193,13 +193,3 @@ class Drawn:
 
 def no_image(source: object) -> PreparedImage:
     raise AssertionError("nobody sends a picture here")
-
-
-def cpu_name() -> str:
-    """As Linux tells it; elsewhere, and on ARM, whose kernels give numbers, at least the architecture."""
-    cpuinfo = Path("/proc/cpuinfo")
-    lines = cpuinfo.read_text().splitlines() if cpuinfo.is_file() else []
-    return next(
-        (line.partition(":")[2].strip() for line in lines if line.startswith("model name")),
-        platform.machine(),
-    )

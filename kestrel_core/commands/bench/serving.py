@@ -10,21 +10,14 @@ import http.client
 import json
 import os
 import platform
-import signal
-import socket
-import subprocess
-import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
-from urllib.error import URLError
-from urllib.request import urlopen
 
 import numpy as np
 import pyvips
@@ -33,6 +26,7 @@ from rich.console import Console
 from rich.table import Table
 
 from kestrel_client import AsyncClient
+from kestrel_core.commands.bench.server import running_server
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.engine import EngineStream, InferenceEngine
 from kestrel_core.errors import EngineFailed
@@ -97,18 +91,6 @@ async def _measure_all(concurrency: int, seconds: float, folder: Path, console: 
     pictures = _pictures()
     tokenizer = folder / "tokenizer.json"
     tokenizer.write_text(_wordy_tokenizer())
-    found = await _engine_alone("engine alone", measure, concurrency, tokenizer)
-    with _server(concurrency, tokenizer) as (http_port, grpc_port):
-        async with AsyncClient(f"localhost:{grpc_port}") as client:
-            found += await measure("gRPC", _over_grpc(client))
-        with ThreadPoolExecutor(concurrency) as threads:
-            found += await measure("HTTP", _over_http(http_port, threads))
-    return found + await _engine_alone("engine alone, again", measure, concurrency, tokenizer)
-
-
-async def _engine_alone(
-    way: str, measure: Callable[[str, Ask], Awaitable[list[Measured]]], concurrency: int, tokenizer: Path
-) -> list[Measured]:
     config = RuntimeConfig(
         model="moondream-tiny",
         device="cpu",
@@ -116,6 +98,18 @@ async def _engine_alone(
         weights="random",
         tokenizer_path=str(tokenizer),
     )
+    found = await _engine_alone("engine alone", measure, config)
+    with running_server(config) as ports:
+        async with AsyncClient(f"localhost:{ports.grpc}") as client:
+            found += await measure("gRPC", _over_grpc(client))
+        with ThreadPoolExecutor(concurrency) as threads:
+            found += await measure("HTTP", _over_http(ports.http, threads))
+    return found + await _engine_alone("engine alone, again", measure, config)
+
+
+async def _engine_alone(
+    way: str, measure: Callable[[str, Ask], Awaitable[list[Measured]]], config: RuntimeConfig
+) -> list[Measured]:
     engine = await InferenceEngine.create(config)
 
     async def ask(picture: bytes, streams: bool) -> int:
@@ -193,47 +187,6 @@ async def _closed_loop(
         1000 * median(latencies),
         1000 * latencies[int(0.95 * (len(latencies) - 1))],
     )
-
-
-@contextmanager
-def _server(concurrency: int, tokenizer: Path) -> Iterator[tuple[int, int]]:
-    ports = [_free_port() for _ in range(3)]
-    flags = [f"--{name}-port={port}" for name, port in zip(("http", "grpc", "metrics"), ports, strict=True)]
-    environment = {
-        **os.environ,
-        "KESTREL_MAX_BATCH_SIZE": str(concurrency),
-        "KESTREL_WEIGHTS": "random",
-        "KESTREL_TOKENIZER_PATH": str(tokenizer),
-    }
-    process = subprocess.Popen(
-        [sys.executable, "-m", "kestrel_core.cli", "serve", "--demo", *flags],
-        env=environment,
-        stdout=subprocess.DEVNULL,
-    )
-    try:
-        _wait_until_ready(process, ports[0])
-        yield ports[0], ports[1]
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(60)
-
-
-def _wait_until_ready(process: "subprocess.Popen[bytes]", port: int) -> None:
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline and process.poll() is None:
-        try:
-            with urlopen(f"http://localhost:{port}/v2/health/ready", timeout=1):
-                return
-        except (URLError, OSError):
-            time.sleep(0.1)
-    raise EngineFailed("the server did not become ready; try `kestrel serve --demo` to see why")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("localhost", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 def _wordy_tokenizer() -> str:

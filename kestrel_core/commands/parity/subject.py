@@ -36,7 +36,8 @@ class Subject:
         if inputs:
             spans.append(Span(0, start, start + len(inputs), [1], inputs))
         batch = make_batch(spans, {}, self.model, self._kv_cache, self._embeddings)
-        hidden: Tensor = self.model.text(batch.x, batch.positions, SdpaAttention(self._kv_cache, batch))
+        attend = SdpaAttention(self._kv_cache, batch.spans, batch.starts, batch.cells)
+        hidden: Tensor = self.model.text(batch.x, batch.positions, attend)
         return hidden
 
     def _embeddings(self, image: PreparedImage) -> Tensor:

@@ -24,6 +24,7 @@ from kestrel_core.loop import Ticket
 from kestrel_core.messages import Request
 from kestrel_core.metrics import Exporter, Series, exported
 from kestrel_core.outbox import Outbox
+from kestrel_core.skills import SkillRegistry
 from kestrel_core.wire import decode_request
 
 FINAL = pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL
@@ -33,6 +34,8 @@ log = logging.getLogger("kestrel")
 
 
 class TritonPythonModel:
+    skills: SkillRegistry | None = None  # None: those every server has; a subclass may bring its own
+
     def initialize(self, args: dict[str, str]) -> None:
         from kestrel_core.build import build_engine  # late: Triton may import this file only to look at it
 
@@ -42,7 +45,7 @@ class TritonPythonModel:
         self.instance = args["model_instance_name"].rpartition("_")[2]
         parameters = json.loads(args["model_config"]).get("parameters", {}).items()
         options = {name: value["string_value"] for name, value in parameters}
-        self.engine = build_engine(RuntimeConfig.from_parameters(options, int(self.instance)))
+        self.engine = build_engine(RuntimeConfig.from_parameters(options, int(self.instance)), self.skills)
         self.outbox = Outbox()
         self.open: set[Call] = set()
         self.refused = Counter(dict.fromkeys(CODES, 0))

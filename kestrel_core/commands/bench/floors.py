@@ -1,0 +1,106 @@
+"""The least time a stage can take: the bytes it must move, or the products it must form, at a measured pace.
+
+The pace is the device's in the same run: a copy for bytes (read and written both count), for FLOPs a large
+product of two matrices in the model's dtype. What a stage needs is counted off the network's parameters.
+"""
+
+from collections.abc import Callable
+from time import perf_counter
+from typing import NamedTuple
+
+import torch
+
+from kestrel_core.moondream.text import Text
+from kestrel_core.moondream.vision import Vision
+
+REPEATS = 10
+
+
+class Pace(NamedTuple):
+    bytes_per_s: float
+    flops_per_s: float
+
+
+def measure_pace(device: torch.device, dtype: torch.dtype) -> Pace:
+    pace = Pace(_copy_pace(device), _product_pace(device, dtype))
+    if device.type == "cuda":
+        torch.cuda.empty_cache()  # an engine may be built next, and plans with what is free
+    return pace
+
+
+def _copy_pace(device: torch.device) -> float:
+    source = torch.zeros(2**30 if device.type == "cuda" else 2**26, dtype=torch.uint8, device=device)
+    target = torch.empty_like(source)
+    return 2 * source.nbytes / _least_s(lambda: target.copy_(source), device)
+
+
+def _product_pace(device: torch.device, dtype: torch.dtype) -> float:
+    side = 8192 if device.type == "cuda" else 512
+    a = torch.randn((side, side), dtype=dtype, device=device)
+    b, product = a.clone(), torch.empty_like(a)
+    return 2 * side**3 / _least_s(lambda: torch.mm(a, b, out=product), device)
+
+
+def _least_s(work: Callable[[], object], device: torch.device) -> float:
+    return min(timed_s(work, device) for _ in range(REPEATS))
+
+
+def timed_s(work: Callable[[], object], device: torch.device) -> float:
+    """From an idle device to an idle device."""
+    _wait(device)
+    began = perf_counter()
+    work()
+    _wait(device)
+    return perf_counter() - began
+
+
+def _wait(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def decode_bytes(text: Text, batch: int, context: int) -> float:
+    """Read in one step: every weight once, of the experts those likely to be chosen, all keys and values.
+
+    With k of E experts a token, chosen evenly, a batch of n leaves each out with (1 - k/E)^n.
+    """
+    config = text.config
+    total = 0.0
+    for name, weight in text.named_parameters():
+        if name == "wte":
+            total += batch * weight[0].nbytes
+        elif weight.dim() == 3:
+            assert config.moe is not None
+            chosen = config.moe.experts_per_token / config.moe.num_experts
+            total += weight.nbytes * (1 - (1 - chosen) ** batch)
+        else:
+            total += weight.nbytes
+    cell = 2 * config.n_layers * config.n_kv_heads * config.head_dim * text.wte.element_size()
+    return total + batch * context * cell
+
+
+def prefill_flops(text: Text, requests: int, image: int, words: int) -> float:
+    """Of prompts of `image` positions that all see each other, and `words` that see what is before them."""
+    config, tokens = text.config, image + words
+    linear = 0.0
+    for name, weight in text.named_parameters():
+        if weight.dim() == 1 or name.startswith(("wte", "lm_head")):
+            continue
+        used = 1.0
+        if weight.dim() == 3:
+            assert config.moe is not None
+            used = config.moe.experts_per_token / config.moe.num_experts
+        linear += 2 * weight.numel() * used
+    pairs = image**2 + sum(image + word + 1 for word in range(words))
+    attention = 4 * config.n_layers * config.n_heads * config.head_dim * pairs
+    return requests * (tokens * linear + attention + 2 * text.lm_head.weight.numel())
+
+
+def vision_flops(vision: Vision, images: int, crops: int) -> float:
+    """Of so many pictures that have so many crops together, the projection to embeddings included."""
+    config = vision.config
+    weights = {name: weight.numel() for name, weight in vision.named_parameters() if weight.dim() == 2}
+    projection = sum(numel for name, numel in weights.items() if name.startswith("proj_mlp"))
+    linear = 2 * config.num_patches * (sum(weights.values()) - projection)
+    attention = 4 * config.enc_n_layers * config.enc_dim * config.num_patches**2
+    return crops * (linear + attention) + images * 2 * config.num_patches * projection

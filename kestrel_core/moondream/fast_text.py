@@ -1,0 +1,108 @@
+"""The text model in as few passes over memory as it can be run in. `Text.forward` says what it computes.
+
+A dense block is four launches, besides the attention it is handed: the last sum and its norm, the block's
+first matrices in one product, all element-wise work on what that gives, the second matrices in one product.
+The matrices multiplied together are stored together; the model's parameters become views of them.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from kestrel_core.moondream.config import TextConfig
+from kestrel_core.moondream.fused import Cells, Fused, Heads, Norm, Pairs, TauWeights, Turns
+from kestrel_core.moondream.plain import gelu_linear
+from kestrel_core.moondream.text import MLP, Attend, Block, OpenAttend, Text, places
+
+# Up to here one large product beats two small ones; beyond, GELU is better left to the product's epilogue.
+PACKED_TOKENS = 256
+
+
+def speed_up(text: Text, fused: Fused) -> None:
+    """From now on `text` computes this way. In bfloat16 it never waits for the device, kernels or not."""
+    text.fast = FastText(text, fused)
+
+
+class FastText:
+    def __init__(self, text: Text, fused: Fused) -> None:
+        self._fused = fused
+        self._blocks = [
+            FastBlock(block, text.config, fused) for block in text.blocks if isinstance(block, Block)
+        ]
+        self._turns = make_turns(text.config, text.wte.device)
+
+    def __call__(self, x: Tensor, positions: Tensor, attend: Attend) -> Tensor:
+        y, pairs = None, None
+        for block in self._blocks:
+            x, y, pairs = block(x, y, pairs, positions, self._turns, attend)
+        return self._fused.add_norm(x, y, pairs, None)[0]
+
+
+class FastBlock:
+    """A block that leaves to the next one to add what it gives: x, and what belongs to it."""
+
+    def __init__(self, block: Block, config: TextConfig, fused: Fused) -> None:
+        attn = block.attn
+        self._fused = fused
+        self._layer = block.layer
+        self._norm = Norm.of(block.ln)
+        self._heads = Heads(config.n_heads, config.n_kv_heads, config.head_dim)
+        self._qkv, self._proj, self._mlp = attn.qkv, attn.proj, block.mlp
+        self._tau = None
+        if attn.tau is not None:
+            self._tau = TauWeights(torch.cat((attn.tau.wq, attn.tau.wv)), attn.tau.alpha)
+        beside = block.mlp.fc1 if isinstance(block.mlp, MLP) else block.mlp.router
+        self._weight, self._bias = pack(attn.qkv, beside)
+        bias: Tensor = attn.proj.bias
+        self._out_bias = bias + block.mlp.fc2.bias if isinstance(block.mlp, MLP) else bias
+
+    def __call__(
+        self,
+        x: Tensor,
+        y: Tensor | None,
+        pairs: Pairs | None,
+        positions: Tensor,
+        turns: Turns,
+        attend: Attend,
+    ) -> tuple[Tensor, Tensor, Pairs | None]:
+        mlp = self._mlp
+        x, h = self._fused.add_norm(x, y, pairs, self._norm)
+        if isinstance(mlp, MLP) and len(h) > PACKED_TOKENS:
+            mixed, _ = self._mix(self._qkv(h), 0, positions, turns, attend)
+            inner = gelu_linear(h, mlp.fc1)
+        else:
+            inner_dim = mlp.fc1.out_features if isinstance(mlp, MLP) else 0
+            packed = self._fused.linear(h, self._weight, self._bias)
+            mixed, inner = self._mix(packed, inner_dim, positions, turns, attend)
+        mixed, proj = mixed.flatten(1), self._proj.weight
+        if isinstance(mlp, MLP):
+            return x, self._fused.linear_sum(mixed, proj, inner, mlp.fc2.weight, self._out_bias), None
+        y = self._fused.linear(mixed, proj, self._out_bias)
+        ids, weights = self._fused.route(packed[:, self._qkv.out_features :], mlp.experts_per_token)
+        return x, y, self._fused.experts(h, ids, weights, mlp.fc1.weight, mlp.fc2.weight)
+
+    def _mix(
+        self, packed: Tensor, inner_dim: int, positions: Tensor, turns: Turns, attend: Attend
+    ) -> tuple[Tensor, Tensor]:
+        kv = Cells(*attend.cells(self._layer)) if isinstance(attend, OpenAttend) else None
+        turned = self._fused.turn(packed, positions, turns, self._heads, self._tau, kv, inner_dim)
+        if isinstance(attend, OpenAttend):
+            return attend.read(self._layer, turned.q), turned.inner
+        return attend(self._layer, turned.q, turned.k, turned.v), turned.inner
+
+
+def make_turns(config: TextConfig, device: torch.device) -> Turns:
+    longest = max(config.max_context, config.usable_context)
+    at = places(torch.arange(longest, device=device), config)
+    return Turns(at.cos[:, 0].contiguous(), at.sin[:, 0].contiguous(), at.log[:, 0].contiguous())
+
+
+@torch.no_grad()
+def pack(*layers: nn.Linear) -> tuple[Tensor, Tensor]:
+    """Weights and biases of layers that take the same input, as one layer's. They become views of these."""
+    weight = torch.cat([layer.weight for layer in layers])
+    bias = torch.cat([layer.bias for layer in layers])
+    sizes = [layer.out_features for layer in layers]
+    for layer, rows, numbers in zip(layers, weight.split(sizes), bias.split(sizes), strict=True):
+        layer.weight = nn.Parameter(rows, requires_grad=False)
+        layer.bias = nn.Parameter(numbers, requires_grad=False)
+    return weight, bias

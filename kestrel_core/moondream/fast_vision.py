@@ -1,0 +1,147 @@
+"""The vision encoder as a CUDA device runs it best. `Vision.encode` says what it computes.
+
+Residuals are added where the next norm reads them, biases and GELU come with the products, and attention is
+by whichever of torch's implementations is fastest at its odd head size of 72. In float8 a block's four
+products are taken in 8 bits: weights rounded once, by row, what they multiply as it is written, by token.
+"""
+
+import math
+import warnings
+from contextlib import AbstractContextManager, nullcontext
+from typing import Literal
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from kestrel_core.moondream.fused import Fused, Norm, Scaled
+from kestrel_core.moondream.plain import gelu_linear, quantise, scaled_linear
+from kestrel_core.moondream.vision import Vision, VisionBlock
+
+Attention = Literal["auto", "default", "cudnn", "flash", "efficient"]
+BACKENDS = {
+    "cudnn": SDPBackend.CUDNN_ATTENTION,
+    "flash": SDPBackend.FLASH_ATTENTION,
+    "efficient": SDPBackend.EFFICIENT_ATTENTION,
+}
+TRIED_CROPS = 9  # the commonest picture: eight tiles and the whole
+TRIALS = 5
+
+
+class FastVision:
+    def __init__(
+        self, vision: Vision, fused: Fused, float8: bool = False, attention: Attention = "auto"
+    ) -> None:
+        make = Float8Block if float8 else FastBlock
+        self._vision = vision
+        self._fused = fused
+        self._blocks = [make(block, fused) for block in vision.blocks if isinstance(block, VisionBlock)]
+        self._last = Norm.of(vision.post_ln)
+        self.attention = fastest_attention(vision) if attention == "auto" else attention
+
+    def __call__(self, crops: Tensor) -> Tensor:
+        """uint8 [crops, size, size, 3] to features [crops, patches, enc_dim]."""
+        vision = self._vision
+        x, y = (vision.patch_emb(vision.patches(crops)) + vision.pos_emb).flatten(0, 1), None
+        with attention_by(self.attention):
+            for block in self._blocks:
+                x, y = block(x, y, len(crops))
+        _, features = self._fused.add_norm(x, y, None, self._last)
+        return features.view(len(crops), -1, features.shape[1])
+
+
+class FastBlock:
+    """A block that leaves to the next one to add what it gives: x, and what to add, both [rows, dim]."""
+
+    def __init__(self, block: VisionBlock, fused: Fused) -> None:
+        self._block = block
+        self._fused = fused
+        self._norms = Norm.of(block.ln1), Norm.of(block.ln2)
+
+    def __call__(self, x: Tensor, y: Tensor | None, num_crops: int) -> tuple[Tensor, Tensor]:
+        attn, mlp = self._block.attn, self._block.mlp
+        x, h = self._fused.add_norm(x, y, None, self._norms[0])
+        mixed = attn.proj(attend(attn.qkv(h), num_crops, attn.num_heads))
+        x, h = self._fused.add_norm(x, mixed, None, self._norms[1])
+        return x, mlp.fc2(gelu_linear(h, mlp.fc1))
+
+
+class Float8Block:
+    def __init__(self, block: VisionBlock, fused: Fused) -> None:
+        self._fused = fused
+        self._norms = Norm.of(block.ln1), Norm.of(block.ln2)
+        self._num_heads = block.attn.num_heads
+        layers = (block.attn.qkv, block.attn.proj, block.mlp.fc1, block.mlp.fc2)
+        self._qkv, self._proj, self._fc1, self._fc2 = (Float8Linear(layer) for layer in layers)
+
+    def __call__(self, x: Tensor, y: Tensor | None, num_crops: int) -> tuple[Tensor, Tensor]:
+        fused = self._fused
+        x, h = fused.add_norm_float8(x, y, self._norms[0])
+        mixed = attend(self._qkv(h), num_crops, self._num_heads)
+        x, h = fused.add_norm_float8(x, self._proj(fused.quantise(mixed, gelu=False)), self._norms[1])
+        return x, self._fc2(fused.quantise(self._fc1(h), gelu=True))
+
+
+class Float8Linear:
+    def __init__(self, layer: nn.Linear) -> None:
+        self._weight = quantise(layer.weight, gelu=False)
+        self._bias = layer.bias
+
+    def __call__(self, x: Scaled) -> Tensor:
+        return scaled_linear(x, self._weight, self._bias)
+
+
+def attend(qkv: Tensor, num_crops: int, num_heads: int) -> Tensor:
+    """[crops * patches, 3 * dim] to [crops * patches, dim]; every patch sees its crop."""
+    q, k, v = qkv.view(num_crops, -1, 3, num_heads, qkv.shape[1] // (3 * num_heads)).permute(2, 0, 3, 1, 4)
+    mixed = F.scaled_dot_product_attention(q, k, v)  # [crops, heads, patches, head_dim]
+    return mixed.transpose(1, 2).reshape(len(qkv), -1)
+
+
+def attention_by(name: Attention) -> AbstractContextManager[object]:
+    """Attention by one of torch's implementations first, by the others where it cannot; or as torch likes."""
+    if name not in BACKENDS:
+        return nullcontext()
+    others = [backend for other, backend in BACKENDS.items() if other != name]
+    return sdpa_kernel([BACKENDS[name], *others, SDPBackend.MATH], set_priority=True)
+
+
+@torch.inference_mode()
+def fastest_attention(vision: Vision) -> Attention:
+    """The implementation that is fastest at this encoder's shape, tried once; torch's own choice off CUDA."""
+    config, weight = vision.config, vision.pos_emb
+    if weight.device.type != "cuda" or weight.dtype not in (torch.bfloat16, torch.float16):
+        return "default"
+    qkv = torch.randn(
+        (TRIED_CROPS * config.num_patches, 3 * config.enc_dim), device=weight.device, dtype=weight.dtype
+    )
+    times: dict[Attention, float] = {}
+    names: tuple[Attention, ...] = ("cudnn", "flash", "efficient")
+    for name in names:
+        try:
+            with warnings.catch_warnings(), sdpa_kernel(BACKENDS[name]):
+                warnings.simplefilter("ignore")  # it says at length why it cannot
+                times[name] = _milliseconds(qkv, config.enc_n_heads)
+        except RuntimeError:
+            continue
+    return min(times, key=lambda name: times[name], default="default")
+
+
+def _milliseconds(qkv: Tensor, num_heads: int) -> float:
+    began, ended = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    for trial in range(2 * TRIALS):
+        if trial == TRIALS:  # the first ones make plans
+            began.record()
+        attend(qkv, TRIED_CROPS, num_heads)
+    ended.record()
+    ended.synchronize()
+    return float(began.elapsed_time(ended))
+
+
+@torch.inference_mode()
+def deviation(vision: Vision, other: FastVision, crops: Tensor) -> float:
+    """How far another encoder's features lie from the plain one's: RMS of the difference to RMS."""
+    expected = vision.encode(crops).float()
+    difference = other(crops).float() - expected
+    return math.sqrt(float(difference.square().sum()) / float(expected.square().sum()))

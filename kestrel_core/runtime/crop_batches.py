@@ -1,0 +1,158 @@
+"""The crops of many pictures through the vision network together, on a stream of their own.
+
+Crops travel as bytes, through two pinned buffers in turn, and are normalised on the device. A batch is padded
+to one of a few sizes, for which plans and kernels are made once. A picture's crops are never split, but for a
+very long one, which has more of them than a batch.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+from kestrel_core.moondream.fast_vision import Attention, FastVision
+from kestrel_core.moondream.fused import choose_fused
+from kestrel_core.moondream.vision import Mosaic, Vision, num_crops
+from kestrel_core.step import PreparedImage
+
+MAX_BATCH_CROPS = 64  # one pass holds some 20 MB of activations a crop
+
+
+class Encoded(NamedTuple):
+    embeddings: Tensor  # [patches, dim]
+    ready: torch.cuda.Event | None  # None: it is
+
+    def on_current_stream(self) -> Tensor:
+        """The embeddings, which the current stream waits for."""
+        if self.ready is not None:
+            stream = torch.cuda.current_stream(self.embeddings.device)
+            stream.wait_event(self.ready)
+            self.embeddings.record_stream(stream)  # else its memory returns while this stream still reads
+        return self.embeddings
+
+
+class Staging:
+    """A pinned buffer. Filled again only when the device has read it."""
+
+    def __init__(self, crop_shape: tuple[int, ...], max_crops: int, on_cuda: bool) -> None:
+        self._bytes = torch.empty((max_crops, *crop_shape), dtype=torch.uint8, pin_memory=on_cuda)
+        self._read = torch.cuda.Event() if on_cuda else None
+
+    def upload(self, images: Sequence[PreparedImage], out: Tensor) -> None:
+        """The crops that need encoding into the first rows of `out`, without waiting for the copy."""
+        if self._read is not None:
+            self._read.synchronize()
+        start = 0
+        for image in images:
+            count = num_crops(image.tiling)
+            self._bytes[start : start + count].copy_(torch.from_numpy(image.crops[:count]))
+            start += count
+        out[:start].copy_(self._bytes[:start], non_blocking=True)
+        if self._read is not None:
+            self._read.record()
+
+
+class CropBatches:
+    def __init__(
+        self,
+        vision: Vision,
+        compile: bool = True,
+        vision_dtype: Literal["auto", "fp8"] = "auto",
+        max_crops: int = MAX_BATCH_CROPS,
+        attention: Attention = "auto",
+    ) -> None:
+        config, self._device = vision.config, vision.pos_emb.device
+        on_cuda = self._device.type == "cuda"
+        self._vision = vision
+        self._encode: Callable[[Tensor], Tensor] = vision.encode
+        if compile or vision_dtype == "fp8":
+            fused = choose_fused(self._device, allowed=compile)
+            self._encode = FastVision(vision, fused, vision_dtype == "fp8", attention)
+        self._mosaic = Mosaic(config, self._device)
+        self._max_crops = max(max_crops, 1 + config.max_crops)  # most pictures fit
+        self._crop_shape = (config.crop_size, config.crop_size, config.in_channels)
+        self._stream = torch.cuda.Stream(self._device) if on_cuda else None
+        self._staging = deque(Staging(self._crop_shape, self._max_crops, on_cuda) for _ in range(2))
+        self._under_way: deque[tuple[torch.cuda.Event, torch.cuda.Event]] = deque()
+        self._busy_s = 0.0
+
+    @torch.inference_mode()
+    def __call__(self, images: Sequence[PreparedImage]) -> list[Encoded]:
+        return [encoded for batch in self._cut(images) for encoded in self._run(batch)]
+
+    def busy_s(self) -> float:
+        """Seconds the device has spent on batches that are done."""
+        while self._under_way and self._under_way[0][1].query():
+            began, ended = self._under_way.popleft()
+            self._busy_s += began.elapsed_time(ended) / 1e3
+        return self._busy_s
+
+    @torch.inference_mode()
+    def warm_up(self) -> None:
+        with torch.cuda.stream(self._stream):
+            for size in batch_sizes(self._max_crops):
+                crops = torch.zeros((size, *self._crop_shape), dtype=torch.uint8, device=self._device)
+                self._project(self._encode(crops)[:1], [(1, 1)])
+        if self._stream is not None:
+            self._stream.synchronize()
+
+    def _cut(self, images: Sequence[PreparedImage]) -> Iterator[list[PreparedImage]]:
+        batch: list[PreparedImage] = []
+        room = self._max_crops
+        for image in images:
+            count = num_crops(image.tiling)
+            if batch and count > room:
+                yield batch
+                batch, room = [], self._max_crops
+            batch.append(image)
+            room -= count
+        if batch:
+            yield batch
+
+    def _run(self, images: Sequence[PreparedImage]) -> list[Encoded]:
+        tilings = [image.tiling for image in images]
+        count = sum(map(num_crops, tilings))
+        with torch.cuda.stream(self._stream):
+            began = self._event()
+            if count <= self._max_crops:
+                features = self._encode(self._staged(images, count))
+            else:
+                [image] = images
+                parts = torch.from_numpy(image.crops[:count]).split(self._max_crops)
+                features = torch.cat([self._encode(part.to(self._device)) for part in parts])
+            embeddings = self._project(features[:count], tilings)
+            ready = self._event()
+        if began is not None and ready is not None:
+            self.busy_s()
+            self._under_way.append((began, ready))
+        return [Encoded(one, ready) for one in embeddings]
+
+    def _staged(self, images: Sequence[PreparedImage], count: int) -> Tensor:
+        """Their crops on the device. Rows past them are any bytes, whose outcome nobody reads."""
+        size = next(size for size in batch_sizes(self._max_crops) if size >= count)
+        crops = torch.empty((size, *self._crop_shape), dtype=torch.uint8, device=self._device)
+        self._staging[0].upload(images, out=crops)
+        self._staging.rotate()
+        return crops
+
+    def _project(self, features: Tensor, tilings: Sequence[tuple[int, int]]) -> Tensor:
+        embeddings: Tensor = self._vision.proj_mlp(self._mosaic(features, tilings))
+        return embeddings
+
+    def _event(self) -> torch.cuda.Event | None:
+        if self._stream is None:
+            return None
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
+        return event
+
+
+def batch_sizes(max_crops: int) -> list[int]:
+    """Every size up to 16, then every fourth: padding costs less than a fifth, and there are few."""
+    return [
+        *range(1, min(16, max_crops) + 1),
+        *range(20, max_crops, 4),
+        *([max_crops] if max_crops > 16 else []),
+    ]

@@ -1,0 +1,64 @@
+"""What the positions of a step are fed: tokens, coordinates, sizes, and what was read last in each slot.
+
+The last readouts stay on the device, as embeddings, so that a decode can feed what the host has not seen yet.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from torch import Tensor
+
+from kestrel_core.moondream.model import Moondream
+from kestrel_core.runtime.staging import Arrays, send
+from kestrel_core.step import Coord, Input, Size, Span
+
+
+class Feeds:
+    def __init__(self, model: Moondream, max_slots: int) -> None:
+        self._model = model
+        # By slot, ready to be fed. Slot 0 is that of padding.
+        self.last = model.text.wte.new_zeros((max_slots + 1, model.config.text.dim))
+
+    def give(self, spans: Sequence[Span]) -> None:
+        """Spans of one position whose input the host knows better than their slot."""
+        inputs = [span.inputs[0] for span in spans if span.inputs is not None]
+        slots = np.array([span.slot for span in spans], np.int64)
+        packed = send(_pack(inputs) | {"slots": slots}, self.last.device)
+        self.last.index_copy_(0, packed["slots"], self.embed(packed))
+
+    def pack(self, spans: Sequence[Span]) -> Arrays:
+        """For `embed`, once it is on the device. Where an image goes there is BOS, and room for the rest."""
+        bos, inputs = self._model.config.tokenizer.bos_id, list[Input | Span]()
+        for span in spans:
+            if span.image is not None:
+                inputs += [bos] * (span.stop - span.start)
+            else:
+                inputs += [span] if span.inputs is None else span.inputs
+        return _pack(inputs)
+
+    def embed(self, packed: Mapping[str, Tensor]) -> Tensor:
+        """[tokens, dim]"""
+        x, region = self._model.text.embed(packed["token_ids"]), self._model.region
+        if len(packed["last_rows"]):
+            x.index_copy_(0, packed["last_rows"], self.last.index_select(0, packed["last_slots"]))
+        if len(packed["coord_rows"]):
+            x.index_copy_(0, packed["coord_rows"], region.encode_coord(packed["coords"]))
+        if len(packed["size_rows"]):
+            x.index_copy_(0, packed["size_rows"], region.encode_size(packed["sizes"]))
+        return x
+
+
+def _pack(inputs: Sequence[Input | Span]) -> Arrays:
+    """Tokens for all, and apart from them what is none. A span stands for what its slot read last."""
+    last = [(row, i.slot) for row, i in enumerate(inputs) if isinstance(i, Span)]
+    coords = [(row, i.value) for row, i in enumerate(inputs) if isinstance(i, Coord)]
+    sizes = [(row, i) for row, i in enumerate(inputs) if isinstance(i, Size)]
+    return {
+        "token_ids": np.array([i if isinstance(i, int) else 0 for i in inputs], np.int64),
+        "last_rows": np.array([row for row, _ in last], np.int64),
+        "last_slots": np.array([slot for _, slot in last], np.int64),
+        "coord_rows": np.array([row for row, _ in coords], np.int64),
+        "coords": np.array([value for _, value in coords], np.float32),
+        "size_rows": np.array([row for row, _ in sizes], np.int64),
+        "sizes": np.array([size for _, size in sizes], np.float32).reshape(-1, 2),
+    }

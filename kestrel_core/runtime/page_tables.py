@@ -1,0 +1,65 @@
+"""Where the positions of a step's spans lie: their page tables end to end, as paged attention wants them, and
+the cells that are written.
+
+Tables are long and seldom change, so each slot's is kept as an array, and made anew only when it differs.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from kestrel_core.runtime.attention import Ints
+from kestrel_core.runtime.staging import Arrays
+from kestrel_core.step import Span
+
+
+class PageTables:
+    def __init__(self, page_size: int) -> None:
+        self._page_size = page_size
+        self._known: dict[int, tuple[Sequence[int], Ints]] = {}
+
+    def pack(self, spans: Sequence[Span]) -> Arrays:
+        """`positions` and `cells` of every token; `indptr`, `indices` and `last_page_len` of every span."""
+        size, tables = self._page_size, [self._table(span) for span in spans]
+        places = [np.arange(span.start, span.stop) for span in spans]
+        cells = [table[at // size] * size + at % size for table, at in zip(tables, places, strict=True)]
+        indptr = np.zeros(len(spans) + 1, np.int32)
+        np.cumsum([len(table) for table in tables], out=indptr[1:])
+        return {
+            "positions": np.concatenate(places),
+            "cells": np.concatenate(cells),
+            "indptr": indptr,
+            "indices": np.concatenate(tables),
+            "last_page_len": np.array([(span.stop - 1) % size + 1 for span in spans], np.int32),
+        }
+
+    def write(self, spans: Sequence[Span], num_rows: int, arrays: Arrays) -> int:
+        """The same of spans of one position, in the first rows; says how much of `indices` is in use.
+
+        The rows left over are at position 0, on page 0, which is nobody's.
+        """
+        size, count = self._page_size, len(spans)
+        tables, starts = [self._table(span) for span in spans], [span.start for span in spans]
+        arrays["positions"][:count] = starts
+        arrays["cells"][:count] = [
+            int(table[-1]) * size + at % size for table, at in zip(tables, starts, strict=True)
+        ]
+        arrays["last_page_len"][:count] = [at % size + 1 for at in starts]
+        for name, scratch in (("positions", 0), ("cells", 0), ("last_page_len", 1)):
+            arrays[name][count:num_rows] = scratch
+        indptr, indices = arrays["indptr"], arrays["indices"]
+        indptr[0] = 0
+        np.cumsum([len(table) for table in tables] + [1] * (num_rows - count), out=indptr[1 : num_rows + 1])
+        pages, used = int(indptr[count]), int(indptr[num_rows])
+        if tables:
+            np.concatenate(tables, out=indices[:pages])
+        indices[pages:used] = 0
+        return used
+
+    def _table(self, span: Span) -> Ints:
+        """Its pages up to its stop."""
+        pages, known = span.pages, self._known.get(span.slot)
+        if known is None or known[0] != pages:
+            known = list(pages), np.array(pages, np.int32)  # a copy: the scheduler's own list changes
+            self._known[span.slot] = known
+        return known[1][: -(-span.stop // self._page_size)]

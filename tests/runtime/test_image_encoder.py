@@ -1,0 +1,96 @@
+"""Pictures in batches: the same embeddings as one by one, whatever shares the batch."""
+
+import numpy as np
+import pytest
+import torch
+from tiny import tiny_config, tiny_model
+
+from kestrel_core.moondream.vision import num_crops
+from kestrel_core.runtime.crop_batches import CropBatches, batch_sizes
+from kestrel_core.runtime.image_encoder import ImageEncoder, encode_image
+from kestrel_core.step import PreparedImage
+
+CONFIG = tiny_config(2)
+
+
+def picture(seed: int, tiling: tuple[int, int]) -> PreparedImage:
+    crops = np.random.default_rng(seed).integers(0, 256, (1 + tiling[0] * tiling[1], 28, 28, 3), np.uint8)
+    if tiling == (1, 1):
+        crops[1] = crops[0]  # as cropping makes them
+    return PreparedImage(str(seed), crops, tiling)
+
+
+PICTURES = [picture(i, tiling) for i, tiling in enumerate([(2, 3), (1, 1), (3, 4), (1, 2), (1, 1), (3, 3)])]
+
+
+@pytest.mark.parametrize("compile", [False, True])
+@pytest.mark.parametrize("max_crops", [1, 14, 64])
+def test_pictures_of_a_batch_are_what_they_are_alone(compile: bool, max_crops: int) -> None:
+    vision = tiny_model(CONFIG, seed=2).vision
+    together = CropBatches(vision, compile, max_crops=max_crops)(PICTURES)
+    for encoded, image in zip(together, PICTURES, strict=True):
+        alone = encode_image(vision, torch.from_numpy(image.crops), image.tiling)
+        torch.testing.assert_close(encoded.on_current_stream(), alone, atol=1e-5, rtol=1e-5)
+
+
+def test_a_picture_of_more_crops_than_a_batch_goes_in_parts() -> None:
+    vision = tiny_model(CONFIG, seed=2).vision
+    long = picture(9, (1, 30))
+    encoded = CropBatches(vision, max_crops=14)([PICTURES[0], long, PICTURES[1]])
+    for found, image in zip(encoded, (PICTURES[0], long, PICTURES[1]), strict=True):
+        alone = encode_image(vision, torch.from_numpy(image.crops), image.tiling)
+        torch.testing.assert_close(found.embeddings, alone, atol=1e-5, rtol=1e-5)
+
+
+def test_no_batch_is_larger_than_it_may_be_nor_encodes_a_tile_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    vision, sizes = tiny_model(CONFIG).vision, []
+    encode = vision.encode
+
+    def counting(crops: torch.Tensor) -> torch.Tensor:
+        sizes.append(len(crops))
+        return encode(crops)
+
+    monkeypatch.setattr(vision, "encode", counting)
+    assert [num_crops(image.tiling) for image in PICTURES] == [7, 1, 13, 3, 1, 10]
+    CropBatches(vision, compile=False, max_crops=20)(PICTURES)
+    assert sizes == [8, 20, 10], "17 crops are padded to 20"
+
+
+@pytest.mark.parametrize("max_crops", [13, 16, 17, 33, 64])
+def test_padding_is_bounded(max_crops: int) -> None:
+    sizes = batch_sizes(max_crops)
+    assert sizes[-1] == max_crops and sizes == sorted(set(sizes))
+    for count in range(1, max_crops + 1):
+        padded = next(size for size in sizes if size >= count)
+        assert padded - count <= (0 if count <= 16 else 3)
+
+
+def test_a_picture_asked_for_twice_at_once_is_encoded_once() -> None:
+    encoder = ImageEncoder(tiny_model(CONFIG).vision, max_remembered=2)
+    first, other, again = encoder.encode_many([PICTURES[0], PICTURES[1], PICTURES[0]])
+    assert first is again and first is not other
+    assert encoder.num_encoded == 2 and encoder.encode_s > 0
+
+
+def test_more_pictures_than_are_remembered_are_all_given() -> None:
+    encoder = ImageEncoder(tiny_model(CONFIG).vision, max_remembered=2)
+    given = encoder.encode_many(PICTURES)
+    assert len(given) == 6 and encoder.num_encoded == 6
+    assert encoder(PICTURES[5]) is given[5] and encoder.num_encoded == 6
+    assert torch.equal(encoder(PICTURES[0]), given[0]) and encoder.num_encoded == 7
+
+
+def test_what_was_fetched_ahead_is_there() -> None:
+    encoder = ImageEncoder(tiny_model(CONFIG).vision, max_remembered=2)
+    encoder.prefetch(PICTURES[:3])
+    assert encoder.num_encoded == 2, "the third would drive out the first"
+    encoder.encode_many(PICTURES[:2])
+    assert encoder.num_encoded == 2
+
+
+def test_one_bad_picture_leaves_the_others_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    encoder = ImageEncoder(tiny_model(CONFIG).vision)
+    with pytest.raises(RuntimeError):
+        encoder.encode_many([PICTURES[0], PICTURES[1]._replace(crops=np.zeros((2, 5, 5, 3), np.uint8))])
+    encoder(PICTURES[0])
+    assert encoder.num_encoded == 1
