@@ -1,18 +1,23 @@
 """Describe a picture, and show the words as they come.
 
-KESTREL_MODEL=moondream2 python examples/caption.py photo.jpg [short|normal|long]
+    python examples/caption.py client/samples/shapes.png [short|normal|long]
+
+The bundled model knows coloured shapes; KESTREL_MODEL=moondream2 KESTREL_DEVICE=cuda is for photographs.
 """
 
 import asyncio
+import os
 import sys
 from pathlib import Path
 
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.engine import InferenceEngine
 
+BUNDLED = {"KESTREL_MODEL": "moondream-tiny", "KESTREL_DEVICE": "cpu"}  # unless told otherwise
+
 
 async def main(picture: str, length: str = "normal") -> None:
-    engine = await InferenceEngine.create(RuntimeConfig.from_environment())
+    engine = await InferenceEngine.create(RuntimeConfig.from_environment({**BUNDLED, **os.environ}))
     try:
         stream = await engine.caption(Path(picture).read_bytes(), length, stream=True)
         async for chunk in stream:

@@ -1,12 +1,13 @@
 """A skill of your own: a question that can only be answered with yes or no, in a single token.
 
-    KESTREL_MODEL=moondream2 python examples/custom_skill.py photo.jpg "Is it raining?"
+    python examples/custom_skill.py client/samples/shapes.png "Is there a green star?"
 
 A skill says how to ask and how to read. Here the model is asked as for any query, but all that can be read
 from it is the first token of a yes or of a no. The engine batches and caches it like its own skills.
 """
 
 import asyncio
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ from kestrel_core.skills import Language
 from kestrel_core.skills.standard import standard_skills
 from kestrel_core.skills.text import QuerySkill
 from kestrel_core.step import Kind, Readout, Sample
+
+BUNDLED = {"KESTREL_MODEL": "moondream-tiny", "KESTREL_DEVICE": "cpu"}  # unless told otherwise
 
 
 class YesNoReply:
@@ -59,7 +62,9 @@ class YesNoSkill:
 async def main(picture: str, *questions: str) -> None:
     image = Path(picture).read_bytes()
     skills = standard_skills().with_skill(YesNoSkill())
-    engine = await InferenceEngine.create(RuntimeConfig.from_environment(), skills=skills)
+    engine = await InferenceEngine.create(
+        RuntimeConfig.from_environment({**BUNDLED, **os.environ}), skills=skills
+    )
     try:
         answers = [engine.submit("yes_no", image, question=question) for question in questions]
         for question, result in zip(questions, await asyncio.gather(*answers), strict=True):

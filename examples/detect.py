@@ -1,18 +1,23 @@
 """Find things in a picture: the box of each, in fractions of the picture from its top left corner.
 
-KESTREL_MODEL=moondream2 python examples/detect.py photo.jpg car
+    python examples/detect.py client/samples/shapes.png "red circle"
+
+The bundled model knows coloured shapes; KESTREL_MODEL=moondream2 KESTREL_DEVICE=cuda is for photographs.
 """
 
 import asyncio
+import os
 import sys
 from pathlib import Path
 
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.engine import InferenceEngine
 
+BUNDLED = {"KESTREL_MODEL": "moondream-tiny", "KESTREL_DEVICE": "cpu"}  # unless told otherwise
+
 
 async def main(picture: str, thing: str) -> None:
-    engine = await InferenceEngine.create(RuntimeConfig.from_environment())
+    engine = await InferenceEngine.create(RuntimeConfig.from_environment({**BUNDLED, **os.environ}))
     try:
         result = await engine.detect(Path(picture).read_bytes(), thing, settings={"max_objects": 20})
         boxes = result.output["objects"]

@@ -1,18 +1,23 @@
 """Point at things in a picture: the middle of each, in fractions of the picture from its top left corner.
 
-KESTREL_MODEL=moondream2 python examples/point.py photo.jpg person
+    python examples/point.py client/samples/shapes.png star
+
+The bundled model knows coloured shapes; KESTREL_MODEL=moondream2 KESTREL_DEVICE=cuda is for photographs.
 """
 
 import asyncio
+import os
 import sys
 from pathlib import Path
 
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.engine import InferenceEngine
 
+BUNDLED = {"KESTREL_MODEL": "moondream-tiny", "KESTREL_DEVICE": "cpu"}  # unless told otherwise
+
 
 async def main(picture: str, thing: str) -> None:
-    engine = await InferenceEngine.create(RuntimeConfig.from_environment())
+    engine = await InferenceEngine.create(RuntimeConfig.from_environment({**BUNDLED, **os.environ}))
     try:
         result = await engine.point(Path(picture).read_bytes(), thing)
         points = result.output["points"]

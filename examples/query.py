@@ -1,21 +1,25 @@
 """Ask questions about a picture, several at once; the engine reads the picture only the first time.
 
-    KESTREL_MODEL=moondream2 python examples/query.py photo.jpg "What is this?" "What colour is it?"
+    python examples/query.py client/samples/circles.png "How many green circles are there?" "Is there a star?"
 
-Every option of the engine is a KESTREL_* variable: KESTREL_DEVICE=cpu, KESTREL_MODEL_PATH=..., and so on.
+Every option of the engine is a KESTREL_* variable. Without any, the bundled model answers on the CPU, which
+knows coloured shapes; KESTREL_MODEL=moondream2 KESTREL_DEVICE=cuda is for photographs.
 """
 
 import asyncio
+import os
 import sys
 from pathlib import Path
 
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.engine import InferenceEngine
 
+BUNDLED = {"KESTREL_MODEL": "moondream-tiny", "KESTREL_DEVICE": "cpu"}  # unless told otherwise
+
 
 async def main(picture: str, *questions: str) -> None:
     image = Path(picture).read_bytes()
-    engine = await InferenceEngine.create(RuntimeConfig.from_environment())
+    engine = await InferenceEngine.create(RuntimeConfig.from_environment({**BUNDLED, **os.environ}))
     try:
         answers = [engine.query(image, question, settings={"max_tokens": 256}) for question in questions]
         for question, result in zip(questions, await asyncio.gather(*answers), strict=True):

@@ -14,37 +14,34 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
+from kestrel_core.commands.scenes.facts import facts, spatial_fact, target
+from kestrel_core.commands.scenes.render import Arrays, scene_arrays
+from kestrel_core.commands.scenes.world import MAX_OBJECTS, Scene, draw_scene
 from kestrel_core.moondream.config import MoondreamConfig
 from kestrel_core.step import Coord, Input, Size
 
-from .render import Arrays, scene_arrays
-from .tasks import (
-    Task,
-    Teacher,
-    bin_of_coord,
-    bin_of_size,
-    facts,
-    small_talk,
-    spatial_fact,
-    target,
-)
-from .world import Scene, draw_scene
+from .teacher import Task, Teacher, bin_of_coord, bin_of_size, small_talk
 
 # Tasks behind one image, by the positions each may take: questions; lists and thoughts; captions and paths.
-SLOTS = (32, 32, 32, 32, 64, 64, 96)
+# With the image's 197 they are 560, a length that attention with a mask likes.
+SLOTS = (20, 20, 20, 20, 24, 24, 32, 40, 64, 99)
 TALK_LENGTH = 64
 
 # How often a batch is tiled so, and for which aspect ratios: as `choose_tiling` does it for common sizes.
 TILINGS: dict[tuple[int, int], tuple[float, float, float]] = {
-    (1, 1): (0.28, 0.4, 2.5),
-    (2, 2): (0.22, 0.6, 1.65),
-    (1, 2): (0.2, 1.0, 2.8),
-    (2, 1): (0.16, 0.36, 1.0),
-    (1, 3): (0.06, 1.85, 4.0),
-    (3, 1): (0.05, 0.25, 0.54),
+    (1, 1): (0.25, 0.33, 3.0),
+    (2, 2): (0.24, 0.6, 1.65),
+    (1, 2): (0.21, 1.0, 2.8),
+    (2, 1): (0.17, 0.36, 1.0),
+    (1, 3): (0.05, 1.85, 4.0),
+    (3, 1): (0.04, 0.25, 0.54),
     (1, 4): (0.02, 3.2, 5.0),
-    (4, 1): (0.01, 0.2, 0.31),
+    (4, 1): (0.02, 0.2, 0.31),
 }
+
+# Steps in which easy batches, of one tile and few shapes, become rare: what is where is learnt from them.
+EASY_STEPS = 1500
+EASY_OBJECTS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +55,7 @@ class Rows:
     size_in: NDArray[np.float32]  # [n, 2]
     token_from: NDArray[np.int32]
     tokens: NDArray[np.int32]
+    token_weights: NDArray[np.float32]
     coord_from: NDArray[np.int32]
     coords: NDArray[np.int32]  # bins
     size_from: NDArray[np.int32]
@@ -75,11 +73,12 @@ class Batch:
 
 def make_batch(step: int, seed: int, size: int, config: MoondreamConfig, teacher: Teacher) -> Batch:
     rng = Random(f"{seed} {step}")
-    tiling = draw_tiling(rng)
-    scenes = draw_scenes(rng, tiling, size, config)
+    easy = rng.random() > step / EASY_STEPS
+    tiling = (1, 1) if easy else draw_tiling(rng)
+    zoom = rng.choices((1.0, 0.7, 1.25), (70, 24, 6))[0]
+    scenes = draw_scenes(rng, tiling, zoom, size, config, EASY_OBJECTS if easy else MAX_OBJECTS)
     tasks = [[slot_task(rng, scene, length, teacher) for length in SLOTS] for scene in scenes]
     talk = [[short_talk(rng, teacher)] for _ in range(max(1, size // 8))]
-    zoom = rng.choices((1.0, 0.7, 1.25), (60, 25, 15))[0]
     return Batch(
         tiling, zoom, scene_arrays(scenes), lay(tasks, SLOTS, config), lay(talk, (TALK_LENGTH,), config)
     )
@@ -90,56 +89,65 @@ def draw_tiling(rng: Random) -> tuple[int, int]:
     return tiling
 
 
-def draw_scenes(rng: Random, tiling: tuple[int, int], count: int, config: MoondreamConfig) -> list[Scene]:
+def draw_scenes(
+    rng: Random, tiling: tuple[int, int], zoom: float, count: int, config: MoondreamConfig, most: int
+) -> list[Scene]:
+    """`zoom` below 1: a picture of few pixels, which was enlarged."""
     _, low, high = TILINGS[tiling]
     vision = config.vision
-    pixels = tuple(n * vision.window_px + 2 * vision.margin_px for n in tiling)
+    pixels = tuple(int(min(1.0, zoom) * (n * vision.window_px + 2 * vision.margin_px)) for n in tiling)
     aspects = [low * (high / low) ** rng.random() for _ in range(count)]
-    return [draw_scene(rng, aspect, (pixels[0], pixels[1])) for aspect in aspects]
+    return [draw_scene(rng, aspect, (pixels[0], pixels[1]), most) for aspect in aspects]
 
 
 def slot_task(rng: Random, scene: Scene, length: int, teacher: Teacher) -> Task:
     """A random task that fits the slot."""
-    choose = {32: _short_task, 64: _middle_task, 96: _long_task}[length]
+    choose = _short_task if length <= 24 else _middle_task if length <= 40 else _long_task
     for _ in range(8):
         task = choose(rng, scene, teacher)
         if task is not None and task.length <= length:
             return task
-    return teacher.caption(scene, "long") if length == 96 else small_talk(rng, teacher, True)
+    return small_talk(rng, teacher, True)
 
 
 def _short_task(rng: Random, scene: Scene, teacher: Teacher) -> Task | None:
     kind = rng.random()
-    if kind < 0.64:
+    if kind < 0.7:
         return teacher.query(rng, facts(rng, scene))
-    if kind < 0.76:
+    if kind < 0.8:
         spatial = spatial_fact(rng, scene)
         return teacher.query(rng, spatial[0], refs=spatial[1]) if spatial else None
-    if kind < 0.87:
+    if kind < 0.89:
         return teacher.point(*target(rng, scene))
-    if kind < 0.98:
+    if kind < 0.99:
         return teacher.detect(*target(rng, scene))
     return small_talk(rng, teacher, True)
 
 
 def _middle_task(rng: Random, scene: Scene, teacher: Teacher) -> Task | None:
     kind = rng.random()
-    if kind < 0.3:
+    if kind < 0.23:
         return teacher.detect(*target(rng, scene))
-    if kind < 0.45:
+    if kind < 0.38:
         return teacher.point(*target(rng, scene))
-    if kind < 0.8:
+    if kind < 0.66:
         return teacher.query(rng, facts(rng, scene), reasoning=True)
-    return teacher.caption(scene, "short")
+    if kind < 0.9:
+        return teacher.caption(scene, "short")
+    return teacher.query(rng, facts(rng, scene))
 
 
 def _long_task(rng: Random, scene: Scene, teacher: Teacher) -> Task | None:
     kind = rng.random()
-    if kind < 0.33:
+    if kind < 0.35:
         return teacher.caption(scene, "normal")
-    if kind < 0.58:
+    if kind < 0.55:
         return teacher.caption(scene, "long")
-    return teacher.segment(*target(rng, scene), scene.unit)
+    if kind < 0.9:
+        return teacher.segment(*target(rng, scene), scene.unit)
+    if kind < 0.95:
+        return teacher.query(rng, facts(rng, scene), reasoning=True)
+    return teacher.detect("all shapes" if rng.random() < 0.5 else "shape", scene.things)
 
 
 def short_talk(rng: Random, teacher: Teacher) -> Task:
@@ -159,6 +167,7 @@ def lay(tasks: list[list[Task]], slots: tuple[int, ...], config: MoondreamConfig
     size_at: list[int] = []
     size_in: list[tuple[float, float]] = []
     tokens: list[tuple[int, int]] = []
+    weights: list[float] = []
     coords: list[tuple[int, int]] = []
     sizes: list[tuple[int, int, int]] = []
     coord_bins, size_bins = config.region.coord_out_dim, config.region.num_size_bins
@@ -176,13 +185,14 @@ def lay(tasks: list[list[Task]], slots: tuple[int, ...], config: MoondreamConfig
 
     for row, row_tasks in enumerate(tasks):
         for start, task in zip(starts, row_tasks, strict=True):
-            at = row * length + start
+            at, weight = row * length + start, weight_of(task)
             for value in task.prompt:
                 feed(at, value)
                 at += 1
             for event in task.answer:
                 if event.token is not None:
                     tokens.append((at - 1, event.token))
+                    weights.append(weight)
                 if event.coord is not None:
                     coords.append((at - 1, bin_of_coord(event.coord, coord_bins)))
                 if event.size is not None:
@@ -201,6 +211,7 @@ def lay(tasks: list[list[Task]], slots: tuple[int, ...], config: MoondreamConfig
         np.array(size_in, np.float32).reshape(-1, 2),
         token_rows[:, 0],
         token_rows[:, 1],
+        np.array(weights, np.float32),
         coord_rows[:, 0],
         coord_rows[:, 1],
         size_rows[:, 0],
@@ -208,15 +219,24 @@ def lay(tasks: list[list[Task]], slots: tuple[int, ...], config: MoondreamConfig
     )
 
 
+def weight_of(task: Task) -> float:
+    """Of each of its tokens. A caption's many words are mostly easy; a word is read by its letters."""
+    count = sum(event.token is not None for event in task.answer)
+    weight: float = (2.0 if task.kind == "read" else 1.0) / count**0.5
+    return weight
+
+
 def _table(rows: Sequence[tuple[int, ...]], columns: int) -> NDArray[np.int32]:
     return np.array(rows, np.int32).reshape(-1, columns)
 
 
-def stream(seed: int, size: int, config: MoondreamConfig, workers: int) -> Generator[Batch, None, None]:
-    """Batches in order, for ever. Start it before CUDA is touched: workers are forked."""
+def stream(
+    seed: int, size: int, config: MoondreamConfig, workers: int, first: int = 0
+) -> Generator[Batch, None, None]:
+    """Batches in order from step `first`, for ever. Start it before CUDA is touched: workers are forked."""
     teacher = Teacher(config.tokenizer)
     if workers == 0:
-        step = 0
+        step = first
         while True:
             yield make_batch(step, seed, size, config, teacher)
             step += 1
@@ -224,7 +244,9 @@ def stream(seed: int, size: int, config: MoondreamConfig, workers: int) -> Gener
     pipes = []
     for index in range(workers):
         ours, theirs = context.Pipe(duplex=False)
-        worker = context.Process(target=_work, args=(theirs, index, workers, seed, size, config), daemon=True)
+        worker = context.Process(
+            target=_work, args=(theirs, first + index, workers, seed, size, config), daemon=True
+        )
         worker.start()
         theirs.close()
         pipes.append(ours)

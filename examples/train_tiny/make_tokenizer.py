@@ -7,7 +7,8 @@ import json
 
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
-from . import phrases, world
+from kestrel_core.commands.scenes import phrases, world
+
 from .words import PIECES, TOKENIZER
 
 VOCABULARY = 768

@@ -5,6 +5,7 @@ one layout, so attention needs no pages, and every token meets every expert, whi
 """
 
 import math
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
 
@@ -13,6 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from kestrel_core.commands.scenes.render import to_device
 from kestrel_core.moondream.config import MoondreamConfig
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.moe import MoE
@@ -20,7 +22,6 @@ from kestrel_core.moondream.text import Block
 from kestrel_core.moondream.vision import pool, stitch
 
 from .batches import Rows
-from .render import to_device
 
 SMOOTHING = 2.0  # bins: a coordinate next to the right one is nearly right
 
@@ -102,7 +103,10 @@ class Together:
         self._batch, self._prefix = batch, prefix
         slot = torch.repeat_interleave(torch.arange(len(slots)), torch.tensor(slots))
         own = (slot[:, None] == slot) & (torch.arange(len(slot))[:, None] >= torch.arange(len(slot)))
-        self._mask = torch.cat((torch.ones(len(slot), prefix, dtype=torch.bool), own), 1).to(device)
+        seen = torch.cat((torch.ones(len(slot), prefix, dtype=torch.bool), own), 1)
+        # As what is added to the scores: the fast kernels take it as it is.
+        dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
+        self._mask = torch.zeros(seen.shape, dtype=dtype).masked_fill(~seen, -torch.inf).to(device)
 
     def __call__(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         cut = self._prefix
@@ -122,16 +126,23 @@ def slot_positions(prefix: int, slots: tuple[int, ...], device: torch.device) ->
     return torch.cat(starts).to(device)
 
 
-def image_embeddings(model: Moondream, crops: Tensor, tiling: tuple[int, int]) -> Tensor:
+def features(model: Moondream, crops: Tensor) -> Tensor:
+    encoded: Tensor = model.vision.encode(crops)
+    return encoded
+
+
+def image_embeddings(
+    model: Moondream, crops: Tensor, tiling: tuple[int, int], encode: Callable[..., Tensor] = features
+) -> Tensor:
     """crops: uint8 [pictures, crops, size, size, 3], a single tile left out. To [pictures, patches, dim]."""
     vision, (count, per_picture) = model.vision, crops.shape[:2]
-    features = vision.encode(crops.flatten(0, 1)).unflatten(0, (count, per_picture))
-    whole = features[:, 0]
+    encoded = encode(model, crops.flatten(0, 1)).unflatten(0, (count, per_picture))
+    whole = encoded[:, 0]
     if per_picture == 1:
         local = whole
     else:
         # Pictures become channels for the stitching and the pooling, which know one picture only.
-        tiles = features[:, 1:].permute(1, 2, 0, 3).flatten(2)
+        tiles = encoded[:, 1:].permute(1, 2, 0, 3).flatten(2)
         pooled = pool(stitch(tiles, tiling, vision.config), vision.config.grid)
         local = pooled.flatten(0, 1).unflatten(-1, (count, -1)).transpose(0, 1)
     embeddings: Tensor = vision.proj_mlp(torch.cat((whole, local), dim=-1))
@@ -149,6 +160,7 @@ class Fed:
     size_in: Tensor
     token_from: Tensor
     tokens: Tensor
+    token_weights: Tensor
     coord_from: Tensor
     coords: Tensor
     size_from: Tensor
@@ -167,13 +179,13 @@ class Fed:
         return cls(**tensors)
 
 
-def embed(model: Moondream, fed: Fed, jitter: torch.Generator | None) -> Tensor:
+def embed(model: Moondream, fed: Fed, jitter: bool) -> Tensor:
     """[rows, length, dim]. `jitter` feeds coordinates a little off, as the model's own will be."""
     x = model.text.embed(fed.ids).flatten(0, 1).float()
     coords, sizes = fed.coord_in, fed.size_in
-    if jitter is not None:
-        coords = coords + 0.0015 * torch.randn(coords.shape, generator=jitter, device=coords.device)
-        sizes = sizes * (1 + 0.02 * torch.randn(sizes.shape, generator=jitter, device=sizes.device))
+    if jitter:
+        coords = coords + 0.0015 * torch.randn_like(coords)
+        sizes = sizes * (1 + 0.02 * torch.randn_like(sizes))
     with full_precision(x.device):
         x = x.index_copy(0, fed.coord_at, model.region.encode_coord(coords))
         x = x.index_copy(0, fed.size_at, model.region.encode_size(sizes))
@@ -181,17 +193,22 @@ def embed(model: Moondream, fed: Fed, jitter: torch.Generator | None) -> Tensor:
 
 
 def losses(model: Moondream, hidden: Tensor, fed: Fed) -> dict[str, Tensor]:
-    """hidden: [tokens, dim] of the packed batch. Sums, with their counts known from `fed`."""
-    found = {"token": F.cross_entropy(model.text.logits(hidden[fed.token_from]).float(), fed.tokens)}
+    """hidden: [tokens, dim] of the packed batch."""
+    each = F.cross_entropy(
+        model.text.logits(hidden.index_select(0, fed.token_from)).float(), fed.tokens, reduction="none"
+    )
+    found = {"token": (each * fed.token_weights).sum() / fed.token_weights.sum()}
     with full_precision(hidden.device):
         if len(fed.coords):
-            found["coord"] = _near(model.region.coord_logits(hidden[fed.coord_from].float()), fed.coords)
+            read = hidden.index_select(0, fed.coord_from).float()
+            found["coord"] = near(model.region.coord_logits(read), fed.coords)
         if len(fed.sizes):
-            found["size"] = _near(model.region.size_logits(hidden[fed.size_from].float()), fed.sizes)
+            read = hidden.index_select(0, fed.size_from).float()
+            found["size"] = near(model.region.size_logits(read), fed.sizes)
     return found
 
 
-def _near(logits: Tensor, bins: Tensor) -> Tensor:
+def near(logits: Tensor, bins: Tensor) -> Tensor:
     """Cross entropy against a narrow bell around the right bin, less what that bell costs at best."""
     offsets = torch.arange(logits.shape[-1], device=logits.device) - bins[..., None]
     bell = torch.softmax(-(offsets**2) / (2 * SMOOTHING**2), dim=-1)

@@ -1,8 +1,8 @@
-"""Trains `moondream-tiny`: `python -m examples.train_tiny.train --device cuda --minutes 8 --out runs/tiny`.
+"""Trains `moondream-tiny`: `python -m examples.train_tiny.train --device cuda --minutes 18 --out runs/tiny`.
 
-Needs torch and numpy alone. Writes a checkpoint the server loads (`model.pt` in bfloat16, `config.json`,
-`tokenizer.json`), `resume_*.pt` (float32, to go on from), `log.jsonl`, `curves.svg`, `scenes.png` and
-`eval.json` into the folder.
+Writes a checkpoint the server loads (`model.safetensors` in bfloat16, `config.json`, `tokenizer.json`),
+`resume_*.safetensors` (float32, to go on from), `log.jsonl`, `curves.svg`, `scenes.png` and `eval.json` into
+the folder.
 """
 
 import argparse
@@ -17,28 +17,37 @@ from dataclasses import asdict
 from pathlib import Path
 
 import torch
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from kestrel_core.commands.scenes import render
 from kestrel_core.moondream.config import MOONDREAM_TINY
 from kestrel_core.moondream.model import Moondream
 
-from . import batches, evaluate, network, pictures, render
+from . import batches, network, pictures
 from .batches import SLOTS, TALK_LENGTH, Batch
+from .muon import Muon
+from .teacher import Teacher
 from .words import TOKENIZER
 
 WEIGHTS = {"token": 1.0, "coord": 0.4, "size": 0.4, "talk": 0.1, "balance": 0.01}
-RESUME_PARTS = 2
+TALK_EVERY = 4  # steps: small talk is learnt soon
+WEIGHT_DECAY = 0.05
+RESUME_PARTS = 2  # none so large that it cannot be sent around
 
 
 def main() -> None:
     options = parse()
     out = Path(options.out)
     out.mkdir(parents=True, exist_ok=True)
-    stream = batches.stream(options.seed, options.batch, MOONDREAM_TINY, options.workers)
+    first_step = trained_steps(Path(options.resume)) if options.resume else 0
+    stream = batches.stream(options.seed, options.batch, MOONDREAM_TINY, options.workers, first_step)
     first = next(stream)  # the workers are forked here, before CUDA
     device = torch.device(options.device)
     torch.backends.cuda.matmul.allow_tf32 = True
     torch.backends.cudnn.allow_tf32 = True
+    torch.manual_seed(options.seed + first_step)
     model = network.new_model(MOONDREAM_TINY, device, options.seed)
     if options.resume:
         resume(model, Path(options.resume))
@@ -46,16 +55,13 @@ def main() -> None:
         f"{sum(p.numel() for p in model.parameters()):,} parameters on {device}, torch {torch.__version__}",
         flush=True,
     )
-    trainer = Trainer(model, options.batch, options.lr, options.seed, options.compile)
+    trainer = Trainer(model, options.batch, options.lr, options.optimizer == "muon", options.compile)
     trainer.draw_sheet(first, out / "scenes.png")
-    train(trainer, first, stream, options, out)
+    if options.compile:
+        trainer.warm_up(options.seed, options.batch)
+    steps = train(trainer, first, stream, options, out, first_step)
     stream.close()
-    save(model, out)
-    if options.eval_scenes:
-        rounded(model)
-        report = evaluate.run(model, options.eval_scenes, options.seed + 1_000_003)
-        (out / "eval.json").write_text(json.dumps(report, indent=1))
-        print(evaluate.table(report), flush=True)
+    save(model, out, steps)
 
 
 def parse() -> argparse.Namespace:
@@ -67,13 +73,25 @@ def parse() -> argparse.Namespace:
         "--minutes", type=float, default=0.0, help="or so long; the schedule follows the clock"
     )
     parser.add_argument("--batch", type=int, default=256, help="pictures in a step")
+    parser.add_argument("--optimizer", choices=("muon", "adamw"), default="muon")
     parser.add_argument("--lr", type=float, default=2e-3)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=max(0, (os.cpu_count() or 1) - 1))
     parser.add_argument(
-        "--compile", action="store_true", help="compile encoder and decoder: a minute first, then faster"
+        "--compile",
+        action=argparse.BooleanOptionalAction,
+        default=torch.cuda.is_available(),
+        help="compile renderer, encoder and decoder: a minute first, then faster",
     )
-    parser.add_argument("--resume", default="", help="a folder with resume_*.pt")
+    parser.add_argument("--resume", default="", help="a folder with resume_*.safetensors")
+    parser.add_argument(
+        "--part",
+        type=float,
+        nargs=2,
+        default=(0.0, 1.0),
+        metavar=("FROM", "TO"),
+        help="which part of the schedule this run is, for a training in several runs",
+    )
     parser.add_argument("--save-every", type=float, default=2.0, help="minutes between checkpoints")
     parser.add_argument("--eval-scenes", type=int, default=500, help="0: no evaluation at the end")
     options = parser.parse_args()
@@ -83,34 +101,32 @@ def parse() -> argparse.Namespace:
 
 
 class Trainer:
-    def __init__(self, model: Moondream, batch: int, lr: float, seed: int, compiled: bool = False) -> None:
+    def __init__(
+        self, model: Moondream, batch: int, lr: float, muon: bool = True, compiled: bool = False
+    ) -> None:
         self.model, self.lr = model, lr
         self.device = model.text.wte.device
-        self.generator = torch.Generator(self.device).manual_seed(seed)
-        config = model.config
-        self.prefix = config.image_prefix_length
+        self.prefix = model.config.image_prefix_length
         self._positions = network.slot_positions(self.prefix, SLOTS, self.device).repeat(batch)
         self._attend = network.Together(batch, self.prefix, SLOTS, self.device)
         talks = max(1, batch // 8)
         self._talk_positions = network.slot_positions(0, (TALK_LENGTH,), self.device).repeat(talks)
         self._talk_attend = network.Together(talks, 0, (TALK_LENGTH,), self.device)
-        trained = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
-        still = ("wte", "pos_emb")
-        decayed = [p for name, p in trained if p.ndim > 1 and not name.endswith(still)]
-        others = [p for name, p in trained if p.ndim < 2 or name.endswith(still)]
-        self.optimizer = torch.optim.AdamW(
-            [{"params": decayed, "weight_decay": 0.05}, {"params": others, "weight_decay": 0.0}],
+        self._step = 0
+        inner, outer, plain = split_parameters(model, muon)
+        self._muon = Muon(inner, WEIGHT_DECAY)
+        self._adamw = torch.optim.AdamW(
+            [{"params": outer, "weight_decay": WEIGHT_DECAY}, {"params": plain, "weight_decay": 0.0}],
             lr=lr,
             betas=(0.9, 0.98),
             fused=self.device.type == "cuda",
         )
-        self._encode: Callable[..., Tensor] = network.image_embeddings
+        self._painter = render.Painter(compiled)
+        self._features: Callable[..., Tensor] = network.features
         self._decode: Callable[..., Tensor] = _decode
-        self._draw: Callable[..., Tensor] = render.draw
         if compiled:
-            torch._dynamo.config.cache_size_limit = 64
-            self._encode = torch.compile(self._encode, dynamic=False)
-            self._decode = torch.compile(self._decode, dynamic=False)
+            self._features = torch.compile(network.features, dynamic=True)
+            self._decode = torch.compile(_decode, dynamic=False)
 
     @torch.no_grad()
     def crops(self, batch: Batch) -> Tensor:
@@ -122,18 +138,21 @@ class Trainer:
             for n in batch.tiling
         )
         scenes = render.to_tensors(batch.scenes, self.device)
-        picture = render.wear(self._draw(scenes, height, width, self.generator), self.generator)
+        picture = self._painter.worn(self._painter.draw(scenes, height, width, None), None)
         return render.cut_crops(picture, batch.tiling, vision)
 
     def step(self, batch: Batch, rate: float) -> dict[str, Tensor]:
         found = self.losses(batch)
         total = torch.stack([WEIGHTS[name] * value for name, value in found.items()]).sum()
-        self.optimizer.zero_grad(set_to_none=True)
+        self._adamw.zero_grad(set_to_none=True)
+        self.model.zero_grad(set_to_none=True)
         total.backward()
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-        for group in self.optimizer.param_groups:
+        for group in self._adamw.param_groups:
             group["lr"] = self.lr * rate
-        self.optimizer.step()
+        self._adamw.step()
+        self._muon.step(self.lr * rate)
+        self._step += 1
         return {
             "loss": total.detach(),
             "norm": norm,
@@ -144,22 +163,49 @@ class Trainer:
         model = self.model
         crops = self.crops(batch)
         fed = network.Fed.of(batch.rows, self.prefix, self.device)
-        talk = network.Fed.of(batch.talk, 0, self.device)
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
-            image = self._encode(model, crops, batch.tiling)
+            image = network.image_embeddings(model, crops, batch.tiling, self._features)
             bos = model.text.wte[model.config.tokenizer.bos_id].expand(len(image), 1, -1)
-            x = torch.cat((bos, image.float(), network.embed(model, fed, self.generator)), dim=1)
+            x = torch.cat((bos, image.float(), network.embed(model, fed, jitter=True)), dim=1)
             hidden = self._decode(model, x.flatten(0, 1), self._positions, self._attend)
             found = network.losses(model, hidden, fed)
             found["balance"] = network.balance(model)
-            x = network.embed(model, talk, None).flatten(0, 1)
-            talked = model.text(x, self._talk_positions, self._talk_attend)
-            found["talk"] = network.losses(model, talked, talk)["token"]
+            if self._step % TALK_EVERY == 0:
+                talk = network.Fed.of(batch.talk, 0, self.device)
+                x = network.embed(model, talk, jitter=False).flatten(0, 1)
+                talked = model.text(x, self._talk_positions, self._talk_attend)
+                found["talk"] = network.losses(model, talked, talk)["token"]
         return found
+
+    def warm_up(self, seed: int, size: int) -> None:
+        """Compile before the clock runs, with batches of several tilings; nothing is learnt."""
+        teacher, start = Teacher(self.model.config.tokenizer), time.monotonic()
+        for index in range(4):
+            batch = batches.make_batch(batches.EASY_STEPS + index, seed, size, self.model.config, teacher)
+            torch.stack(list(self.losses(batch).values())).sum().backward()
+            self.model.zero_grad(set_to_none=True)
+            print(f"compiled, {index + 1} of 4: {time.monotonic() - start:.0f} s", flush=True)
 
     def draw_sheet(self, batch: Batch, path: Path) -> None:
         crops = self.crops(batch)[:48, 0].cpu().numpy()
         pictures.write_png(path, pictures.sheet(crops, 8))
+
+
+def split_parameters(
+    model: Moondream, muon: bool
+) -> tuple[list[torch.nn.Parameter], list[torch.nn.Parameter], list[torch.nn.Parameter]]:
+    """The matrices inside the network, for Muon; those at its ends; and what is not decayed."""
+    inner, outer, plain = [], [], []
+    for name, parameter in model.named_parameters():
+        if not parameter.requires_grad:
+            continue
+        if parameter.ndim < 2 or name.endswith(("wte", "pos_emb")):
+            plain.append(parameter)
+        elif muon and ".blocks." in name and not any(part in name for part in (".router.", ".tau.")):
+            inner.append(parameter)
+        else:
+            outer.append(parameter)
+    return inner, outer, plain
 
 
 def _decode(model: Moondream, x: Tensor, positions: Tensor, attend: network.Together) -> Tensor:
@@ -168,27 +214,39 @@ def _decode(model: Moondream, x: Tensor, positions: Tensor, attend: network.Toge
 
 
 def train(
-    trainer: Trainer, first: Batch, stream: Iterator[Batch], options: argparse.Namespace, out: Path
-) -> None:
+    trainer: Trainer,
+    first: Batch,
+    stream: Iterator[Batch],
+    options: argparse.Namespace,
+    out: Path,
+    step: int,
+) -> int:
+    """Returns the number of the last step; the first is `step`."""
+    batch, progress, first_step, since = first, 0.0, step, 0
     start = saved = shown = time.monotonic()
-    step, batch, progress = 0, first, 0.0
+    begin, end = options.part
     sums: dict[str, Tensor] = defaultdict(lambda: torch.zeros((), device=trainer.device))
-    since = 0
+    counts: dict[str, int] = defaultdict(int)
     curves: dict[str, list[tuple[float, float]]] = defaultdict(list)
     waited = 0.0
     with (out / "log.jsonl").open("w") as log:
         while progress < 1:
-            for name, value in trainer.step(batch, schedule(progress)).items():
+            rate = schedule(begin + progress * (end - begin)) * min(1.0, (step - first_step + 1) / 100)
+            for name, value in trainer.step(batch, rate).items():
                 sums[name] = sums[name] + value
+                counts[name] += 1
             step, since = step + 1, since + 1
             before = time.monotonic()
             batch = next(stream)
             now = time.monotonic()
             waited += now - before
-            progress = step / options.steps if options.steps else (now - start) / (60 * options.minutes)
+            done = (step - first_step) / options.steps if options.steps else 0.0
+            progress = done or (now - start) / (60 * options.minutes)
             every = 50 if trainer.device.type == "cuda" else 5
             if step % every == 0 or progress >= 1:
-                means = {name: float(value) / since for name, value in sums.items()}  # waits for the device
+                means = {
+                    name: float(value) / counts[name] for name, value in sums.items()
+                }  # waits for the device
                 now = time.monotonic()
                 line = {
                     "step": step,
@@ -208,60 +266,49 @@ def train(
                 if not math.isfinite(means["loss"]):
                     raise SystemExit("the loss is no number any more; try a lower --lr")
                 sums.clear()
+                counts.clear()
                 since, shown = 0, now
             if now - saved > 60 * options.save_every:
-                save(trainer.model, out)
+                save(trainer.model, out, step)
                 pictures.write_curves(out / "curves.svg", curves, "steps")
                 saved = time.monotonic()
     pictures.write_curves(out / "curves.svg", curves, "steps")
+    return step
 
 
 def schedule(progress: float) -> float:
-    """A short warm-up, then half a cosine down to a hundredth."""
-    warm = min(1.0, (progress + 1e-4) / 0.03)
-    return warm * (0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * min(1.0, progress))))
+    """High for half the way, then down in a straight line."""
+    return min(1.0, 0.01 + 0.99 * 2 * (1 - min(1.0, progress)))
 
 
-def save(model: Moondream, out: Path) -> None:
+def save(model: Moondream, out: Path, steps: int) -> None:
     """Replaced whole, so that a run that is cut short leaves its last checkpoint."""
-    weights = {f"model.{name}": p.detach().cpu() for name, p in model.named_parameters()}
-    _write(out / "model.pt", {name: p.to(torch.bfloat16) for name, p in weights.items()})
+    weights = {f"model.{name}": p.detach().cpu().contiguous() for name, p in model.named_parameters()}
+    _write(out / "model.safetensors", {name: p.to(torch.bfloat16) for name, p in weights.items()}, steps)
     document = {"model_type": "moondream3", "config": asdict(model.config)}
     (out / "config.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     shutil.copyfile(TOKENIZER, out / "tokenizer.json")
-    names = list(weights)
     for part in range(RESUME_PARTS):
-        _write(out / f"resume_{part}.pt", {name: weights[name] for name in _share(names, weights, part)})
+        own = dict(list(weights.items())[part::RESUME_PARTS])
+        _write(out / f"resume_{part}.safetensors", own, steps)
 
 
-def _share(names: list[str], weights: dict[str, Tensor], part: int) -> list[str]:
-    """Names in order, cut where a share of all numbers is reached."""
-    total, before, share = sum(w.numel() for w in weights.values()), 0, []
-    for name in names:
-        if min(RESUME_PARTS - 1, before * RESUME_PARTS // total) == part:
-            share.append(name)
-        before += weights[name].numel()
-    return share
-
-
-def _write(path: Path, content: dict[str, Tensor]) -> None:
+def _write(path: Path, content: dict[str, Tensor], steps: int) -> None:
     fresh = path.with_suffix(".new")
-    torch.save(content, fresh)
+    save_file(content, fresh, metadata={"steps": str(steps)})
     fresh.replace(path)
+
+
+def trained_steps(folder: Path) -> int:
+    with safe_open(folder / "resume_0.safetensors", "pt") as file:
+        return int(file.metadata()["steps"])
 
 
 @torch.no_grad()
 def resume(model: Moondream, folder: Path) -> None:
-    parts = [torch.load(path, weights_only=True) for path in sorted(folder.glob("resume_*.pt"))]
+    parts = [load_file(path) for path in sorted(folder.glob("resume_*.safetensors"))]
     weights = {name.removeprefix("model."): tensor for part in parts for name, tensor in part.items()}
     model.load_state_dict(weights)
-
-
-@torch.no_grad()
-def rounded(model: Moondream) -> None:
-    """To the weights that are shipped."""
-    for parameter in model.parameters():
-        parameter.copy_(parameter.to(torch.bfloat16))
 
 
 if __name__ == "__main__":

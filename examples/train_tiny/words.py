@@ -10,7 +10,7 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
-TOKENIZER = Path(__file__).with_name("tokenizer.json")
+TOKENIZER = Path(__file__).parents[2] / "kestrel_core/bundled/moondream-tiny/tokenizer.json"
 
 # Words with the space before them; capitals, digits and all else one by one: print is read by letter.
 PIECES = r" ?[a-z]+|[A-Z]|[0-9]|[^a-zA-Z0-9]"

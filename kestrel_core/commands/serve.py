@@ -7,6 +7,7 @@ client, and started again.
 
 import os
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -43,11 +44,13 @@ LINGER_S = 10.0  # a server needs 3 to 6 s to end after its last request
 BANNER = """
 {name} on {device} answers after {seconds:.1f} s: http {http}, grpc {grpc}, metrics {metrics}
 {noise}
-  curl -s localhost:{http}/v2/models/moondream/generate -d '{request}'
-  {client} --url localhost:{grpc} --image {picture}
+  curl -s localhost:{http}/v2/models/moondream/generate -d {request}
+  {client} --url localhost:{grpc} --image {picture} --object "green circle" --question "{question}"
 
 Ctrl-C ends it."""
-REQUEST = '{"SKILL": "query", "QUESTION": "What is a kestrel?"}'
+SAMPLE = CHECKOUT / "client/samples/circles.png"
+QUESTION = "How many green circles are there?"  # in the sample; five
+TALK = """'{"SKILL": "query", "QUESTION": "What can you do?"}'"""
 NOISE = "Its weights are seeded random numbers, so its answers are noise.\n"
 
 
@@ -245,16 +248,16 @@ class Supervisor:
 
     def _banner(self, name: str, seconds: float) -> str:
         config, options = self._config, self._options
-        client, picture = CHECKOUT / "client/run.py", CHECKOUT / "client/samples/circles.png"
-        is_noise = config.weights == "random" or (config.model == TINY and config.model_path is None)
+        client = CHECKOUT / "client/run.py"
         return BANNER.format(
             name=name,
             device=config.device,
             seconds=seconds,
-            noise=NOISE if is_noise else "",
-            request=REQUEST,
+            noise=NOISE if config.weights == "random" else "",
+            request=_request(_near(SAMPLE)) if SAMPLE.is_file() else TALK,
+            question=QUESTION,
             client=f"{_near(Path(sys.executable))} {_near(client)}" if client.is_file() else "kestrel-client",
-            picture=_near(picture) if picture.is_file() else "photo.jpg",
+            picture=_near(SAMPLE) if SAMPLE.is_file() else "photo.jpg",
             http=options.http_port,
             grpc=options.grpc_port,
             metrics=options.metrics_port,
@@ -279,6 +282,13 @@ class Supervisor:
 
     def _say(self, text: str) -> None:
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def _request(picture: Path) -> str:
+    """A word for the shell, which puts the picture in. `tr`, as not every base64 can write just one line."""
+    fields = f'\\"SKILL\\": \\"query\\", \\"QUESTION\\": \\"{QUESTION}\\", \\"TEMPERATURE\\": 0'
+    image = f"$(base64 < {shlex.quote(str(picture))} | tr -d '\\n')"
+    return f'"{{{fields}, \\"IMAGE\\": \\"{image}\\"}}"'
 
 
 def _near(path: Path) -> Path:

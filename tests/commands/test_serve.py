@@ -1,9 +1,12 @@
 """`kestrel serve` before it starts anything: each thing that is wrong is one sentence and exit code 2."""
 
+import base64
 import io
+import json
 import shutil
 import socket
 import stat
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -190,6 +193,28 @@ def test_the_demo_is_the_bundled_model_whatever_the_environment_says(
     _, options, config, _ = seen
     assert (config.model, config.device, config.model_path) == ("moondream-tiny", "cpu", None)
     assert list(options.flags) == ["--log-verbose=1", "--http-thread-count=2"]
+
+
+def banner(config: RuntimeConfig) -> str:
+    supervisor = serve.Supervisor(
+        Installation(Path(), Path(), {}), ServeOptions(1, 2, 3, Path(), 1), config, console()
+    )
+    return supervisor._banner("model", 1.0)
+
+
+def test_the_request_it_prints_can_be_pasted_and_shows_the_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(serve.CHECKOUT)
+    [line] = [line for line in banner(RuntimeConfig(device="cpu")).splitlines() if "curl" in line]
+    word = line.partition(" -d ")[2]
+    pasted = subprocess.run(["sh", "-c", f"printf %s {word}"], capture_output=True, text=True, check=True)
+    request = json.loads(pasted.stdout)
+    assert base64.b64decode(request.pop("IMAGE")) == serve.SAMPLE.read_bytes()
+    assert request == {"SKILL": "query", "QUESTION": serve.QUESTION, "TEMPERATURE": 0}
+
+
+def test_only_random_weights_are_called_noise() -> None:
+    assert "noise" not in banner(RuntimeConfig(model="moondream-tiny", device="cpu"))
+    assert "noise" in banner(RuntimeConfig(model="moondream-tiny", device="cpu", weights="random"))
 
 
 # Becomes ready as Triton does, and has ended by the time anybody looks again.

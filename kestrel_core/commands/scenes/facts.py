@@ -1,56 +1,16 @@
-"""What may be asked about a scene, and the true answer, as the server would feed and read them. No torch.
+"""What may be asked about a scene, and the true answer in words. No torch, no model."""
 
-A `Task` is a prompt, as `kestrel_core.skills` builds it, and the answer as `Event`s: what is read off one
-hidden state, which is also what is fed next.
-"""
-
-import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from random import Random
 from typing import NamedTuple
 
-import numpy as np
-
-from kestrel_core.moondream.config import TokenizerConfig
 from kestrel_core.step import Coord, Input, Size
 
-from .phrases import OTHER_THINGS, SMALL_TALK, VISUAL, plural, question_of, sentence_of
-from .words import Words
-from .world import COLOUR_NAMES, SHAPES, SIZES, Scene, Thing, outline_on_picture
+from .phrases import OTHER_THINGS, SMALL_TALK, VISUAL, plural, question_of
+from .world import COLOUR_NAMES, SHAPES, SIZES, Scene, Thing
 
 NOTHING: tuple[Thing, ...] = ()
-
-
-class Event(NamedTuple):
-    """A token to choose, a coordinate or a size to read, or a token with a coordinate ("another one")."""
-
-    token: int | None = None
-    coord: float | None = None
-    size: Size | None = None
-
-    @property
-    def feed(self) -> Input:
-        if self.size is not None:
-            return self.size
-        if self.coord is not None:
-            return Coord(self.coord)
-        assert self.token is not None
-        return self.token
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    kind: str  # what it is scored as
-    prompt: tuple[Input, ...]
-    answer: tuple[Event, ...]
-    text: str = ""  # the answer in words, where it is in words
-    things: tuple[Thing, ...] = ()  # what is to be found, where something is
-
-    @property
-    def length(self) -> int:
-        """Positions it takes; the last event is read and never fed."""
-        return len(self.prompt) + len(self.answer) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,99 +44,6 @@ class Fact(NamedTuple):
     answer: str
     sentence: str = ""
     evidence: tuple[tuple[str, tuple[Thing, ...]], ...] = ()
-
-
-@dataclass(frozen=True)
-class Teacher:
-    """Makes tasks in one model's ids and words."""
-
-    ids: TokenizerConfig
-    words: Words = field(default_factory=Words)
-
-    def query(self, rng: Random, fact: Fact, reasoning: bool = False, refs: Sequence[Input] = ()) -> Task:
-        template = self.ids.templates.query
-        question, answer = fact.question, fact.answer
-        if fact.sentence and not reasoning and rng.random() < 0.2:
-            question, answer = sentence_of(rng, question), fact.sentence
-        prompt = (*template.prefix, *refs, *self.words.encode(question))
-        kind = f"reason {fact.kind}" if reasoning else fact.kind
-        if reasoning:
-            thought = (*self._thought(fact), Event(self.ids.answer_id))
-            events = (*thought, *self._text(answer))
-            return Task(kind, (*prompt, self.ids.thinking_id), events, answer)
-        return Task(kind, (*prompt, *template.suffix), self._text(answer), answer)
-
-    def _thought(self, fact: Fact) -> tuple[Event, ...]:
-        """Looks before it answers: what counts is pointed at, between the grounding tokens."""
-        shown = [(words, things) for words, things in fact.evidence if things]
-        if fact.kind == "count" and not shown:
-            return self._plain(f"I see no {fact.evidence[0][0]}.")
-        if not shown:
-            return self._plain("I look at the whole picture.")
-        events = self._plain("I see " if fact.kind == "count" else "I look at ")
-        for index, (words, things) in enumerate(shown):
-            if index:
-                events += self._plain(" and ")
-            points = (Event(self.ids.coord_id, c) for thing in things for c in thing.centre)
-            events += (Event(self.ids.start_ground_points_id), *self._plain(words), *points)
-            events += (Event(self.ids.end_ground_id),)
-        return events + self._plain(f", {fact.answer} in all." if fact.kind == "count" else ".")
-
-    def caption(self, scene: Scene, length: str) -> Task:
-        text = caption_text(scene, length)
-        return Task(
-            f"caption {length}",
-            getattr(self.ids.templates.caption, length),
-            self._text(text),
-            text,
-            scene.things,
-        )
-
-    def point(self, words: str, things: tuple[Thing, ...]) -> Task:
-        events = tuple(event for thing in things for event in self._point(*thing.centre))
-        return self._spatial("point", words, events, things)
-
-    def detect(self, words: str, things: tuple[Thing, ...]) -> Task:
-        events = tuple(event for thing in things for event in self._box(thing))
-        return self._spatial("detect", words, events, things)
-
-    def segment(self, words: str, things: tuple[Thing, ...], unit: tuple[float, float]) -> Task:
-        """As `kestrel_core.skills.segment` reads it: a box, then paths relative to the box."""
-        events: tuple[Event, ...] = ()
-        for thing in things:
-            events += self._box(thing)
-            low, high = np.array(thing.box[:2]), np.array(thing.box[2:])
-            for path in outline_on_picture(thing, unit):
-                events += (Event(self.ids.start_ground_points_id),)
-                for value in np.clip((path - low) / (high - low), 0, 1).flatten().tolist():
-                    events += (Event(self.ids.coord_id, value),)
-            events += (Event(self.ids.end_ground_id),)
-        return self._spatial("segment", words, events, things)
-
-    def talk(self, question: str, answer: str, with_image: bool) -> Task:
-        template = self.ids.templates.query
-        start = () if with_image else (self.ids.bos_id,)
-        prompt = (*start, *template.prefix, *self.words.encode(question), *template.suffix)
-        return Task("talk", prompt, self._text(answer), answer)
-
-    def _spatial(self, skill: str, words: str, events: tuple[Event, ...], things: tuple[Thing, ...]) -> Task:
-        template = getattr(self.ids.templates, skill)
-        prompt = (*template.prefix, *self.words.encode(" " + words), *template.suffix)
-        kind = skill if things else f"{skill} none"
-        return Task(kind, prompt, (*events, Event(self.ids.eos_id)), things=things)
-
-    def _point(self, x: float, y: float) -> tuple[Event, ...]:
-        return Event(self.ids.coord_id, x), Event(coord=y)
-
-    def _box(self, thing: Thing) -> tuple[Event, ...]:
-        x_min, y_min, x_max, y_max = thing.box
-        return *self._point(*thing.centre), Event(size=Size(x_max - x_min, y_max - y_min))
-
-    def _plain(self, text: str) -> tuple[Event, ...]:
-        return tuple(map(Event, self.words.encode_answer(text)))
-
-    def _text(self, text: str) -> tuple[Event, ...]:
-        return (*self._plain(text), Event(self.ids.eos_id))
 
 
 def caption_text(scene: Scene, length: str) -> str:
@@ -357,7 +224,7 @@ def _where(rng: Random, scene: Scene) -> Fact | None:
     )
 
 
-def _count(rng: Random, scene: Scene) -> Fact:
+def count_fact(rng: Random, scene: Scene) -> Fact:
     if rng.random() < 0.04:
         nouns = other_thing(rng) + "s"
         return Fact("count", question_of(rng, "count", nouns), "0", f"There are no {nouns}.", ((nouns, ()),))
@@ -444,7 +311,7 @@ def _extreme(rng: Random, scene: Scene) -> Fact | None:
     return Fact("extreme", question, name, f"It is the {name}.", ((f"the {name}", (ordered[0],)),))
 
 
-def _read(rng: Random, scene: Scene) -> Fact | None:
+def read_fact(rng: Random, scene: Scene) -> Fact | None:
     if scene.print is None:
         return Fact("read none", question_of(rng, "read", ""), "nothing") if rng.random() < 0.25 else None
     text = scene.print.text
@@ -467,14 +334,14 @@ FACTS: dict[Callable[[Random, Scene], Fact | None], float] = {
     _shape: 1.6,
     _size: 1.0,
     _where: 0.8,
-    _count: 2.6,
+    count_fact: 2.6,
     _presence: 1.6,
     _is_colour: 0.8,
-    _relation: 1.6,
+    _relation: 3.6,
     _extreme: 1.0,
-    _read: 3.4,
+    read_fact: 3.4,
     _has_text: 0.3,
-    _describe: 0.4,
+    _describe: 0.6,
 }
 
 
@@ -514,18 +381,10 @@ def spatial_fact(rng: Random, scene: Scene) -> tuple[Fact, tuple[Input, ...]] | 
     return Fact("spatial", question_of(rng, "this shape", ""), thing.shape), refs
 
 
-def small_talk(rng: Random, teacher: Teacher, with_image: bool) -> Task:
+def talk(rng: Random, with_image: bool) -> tuple[str, str]:
+    """A question that is not about a picture, and its answer."""
     if not with_image and rng.random() < 0.3:
         question = question_of(rng, rng.choice(VISUAL), f"{rng.choice(COLOUR_NAMES)} {rng.choice(SHAPES)}")
-        return teacher.talk(question, "There is no picture to look at.", with_image)
+        return question, "There is no picture to look at."
     questions, answer = rng.choice(SMALL_TALK)
-    return teacher.talk(rng.choice(questions), answer, with_image)
-
-
-def bin_of_coord(value: float, bins: int) -> int:
-    return min(bins - 1, max(0, round(value * bins)))
-
-
-def bin_of_size(value: float, bins: int) -> int:
-    exponent = (math.log2(max(value, 2.0**-10)) + 10) / 10 * (bins - 1)
-    return min(bins - 1, max(0, round(exponent)))
+    return rng.choice(questions), answer

@@ -1,11 +1,11 @@
 """Scenes to pixels, a batch at a time on any device: distance functions, no files and no loops over pictures.
 
 The vision encoder sees every picture squeezed to its crops, so training draws the squeezed picture at once;
-`draw` at a picture's own size gives the picture itself.
+a picture drawn at its own size is the picture itself.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -65,32 +65,68 @@ def scene_arrays(scenes: Sequence[Scene]) -> Arrays:
     return arrays
 
 
-def draw(scenes: Mapping[str, Tensor], height: int, width: int, generator: Generator) -> Tensor:
-    """[pictures, 3, height, width], from 0 to 1."""
-    device = scenes["unit"].device
-    y = ((torch.arange(height, device=device) + 0.5) / height)[None, :, None]
-    x = ((torch.arange(width, device=device) + 0.5) / width)[None, None, :]
-    picture = _ground(scenes, x, y, generator)
-    unit_x, unit_y = (scenes["unit"][:, i, None, None] for i in (0, 1))
-    for slot in range(MAX_OBJECTS):
-        thing = scenes["things"][:, slot]
-        shape, at_x, at_y, radius, angle, form = (thing[:, i, None, None] for i in range(6))
-        u, v = (x - at_x) / (unit_x * radius), (y - at_y) / (unit_y * radius)
-        cos, sin = angle.cos(), angle.sin()
-        distance = _distance(shape, u * cos + v * sin, v * cos - u * sin, form)
-        pixel = 0.5 * (1 / (width * unit_x * radius) + 1 / (height * unit_y * radius)).abs()
-        edge, there = thing[:, 9, None, None], shape >= 0
-        inside = ((0.5 - distance / pixel).clamp(0, 1) * there)[:, None]
-        inner = (0.5 - (distance + edge) / pixel).clamp(0, 1)[:, None]
-        fill, rim = thing[:, 6:9, None, None], thing[:, 10:13, None, None]
-        picture = torch.lerp(
-            picture, torch.where(edge[:, None] > 0, torch.lerp(rim, fill, inner), fill), inside
-        )
-    return _print(scenes, picture, x, y)
+class Painter:
+    """Draws batches of scenes. Compiled, one program each serves pictures of every size."""
+
+    def __init__(self, compiled: bool = False) -> None:
+        def part(function: Callable[..., Any]) -> Callable[..., Any]:
+            return torch.compile(function, dynamic=True) if compiled else function
+
+        self._ground, self._cover, self._thing = part(_ground), part(_cover), part(_thing)
+        self._print, self._wear = part(_print), part(_wear)
+
+    def draw(
+        self, scenes: Mapping[str, Tensor], height: int, width: int, generator: Generator | None
+    ) -> Tensor:
+        """[pictures, 3, height, width], from 0 to 1."""
+        device = scenes["unit"].device
+        y = ((torch.arange(height, device=device) + 0.5) / height)[None, :, None]
+        x = ((torch.arange(width, device=device) + 0.5) / width)[None, None, :]
+        shape = (len(scenes["unit"]), 1, height // 6 + 2, width // 6 + 2)
+        coarse = torch.randn(shape, generator=generator, device=device)
+        coarse = F.interpolate(coarse, (height, width), mode="bilinear", align_corners=False)
+        fine = torch.randn(len(coarse), 3, height, width, generator=generator, device=device)
+        picture = self._ground(scenes["ground"], x, y, fine, coarse)
+        for slot in range(MAX_OBJECTS):
+            thing = scenes["things"][:, slot]
+            covered, inner = self._cover(thing, scenes["unit"], x, y, height, width)
+            picture = self._thing(picture, thing, covered, inner)
+        printed: Tensor = self._print(picture, _dots(scenes), scenes["letters"], scenes["print"], x, y)
+        return printed
+
+    def worn(self, picture: Tensor, generator: Generator | None) -> Tensor:
+        """What cameras and formats do: some are blurred, some grainy, some were a JPEG. Rounded to 8 bits."""
+        count, device = len(picture), picture.device
+        much = torch.rand(3, count, 1, 1, 1, generator=generator, device=device)
+        grain = torch.randn(picture.shape, generator=generator, device=device)
+        picture = self._wear(picture, much[0], much[1], grain)
+        compressed = count * 2 // 5
+        if compressed:
+            picture = torch.cat((jpeg(picture[:compressed], much[2, :compressed]), picture[compressed:]))
+        return picture
 
 
-def _ground(scenes: Mapping[str, Tensor], x: Tensor, y: Tensor, generator: Generator) -> Tensor:
-    ground = scenes["ground"]
+def _thing(picture: Tensor, thing: Tensor, covered: Tensor, inner: Tensor) -> Tensor:
+    fill, rim, edge = thing[:, 6:9, None, None], thing[:, 10:13, None, None], thing[:, 9:10, None, None]
+    colour = torch.where(edge > 0, torch.lerp(rim, fill, inner[:, None]), fill)
+    return torch.lerp(picture, colour, covered[:, None])
+
+
+def _cover(
+    thing: Tensor, unit: Tensor, x: Tensor, y: Tensor, height: int, width: int
+) -> tuple[Tensor, Tensor]:
+    """How much of each pixel a thing covers, and how much what is inside its rim: [n, height, width]."""
+    unit_x, unit_y = unit[:, 0, None, None], unit[:, 1, None, None]
+    shape, at_x, at_y, radius, angle, form = (thing[:, i, None, None] for i in range(6))
+    u, v = (x - at_x) / (unit_x * radius), (y - at_y) / (unit_y * radius)
+    cos, sin = angle.cos(), angle.sin()
+    distance = _distance(shape, u * cos + v * sin, v * cos - u * sin, form)
+    pixel = 0.5 * (1 / (width * unit_x * radius) + 1 / (height * unit_y * radius)).abs()
+    covered = (0.5 - distance / pixel).clamp(0, 1) * (shape >= 0)
+    return covered, (0.5 - (distance + thing[:, 9, None, None]) / pixel).clamp(0, 1)
+
+
+def _ground(ground: Tensor, x: Tensor, y: Tensor, fine: Tensor, coarse: Tensor) -> Tensor:
     kind, angle, period = (ground[:, i, None, None] for i in (0, 7, 8))
     along = (x - 0.5) * angle.cos() + (y - 0.5) * angle.sin()
     across = (y - 0.5) * angle.cos() - (x - 0.5) * angle.sin()
@@ -101,10 +137,6 @@ def _ground(scenes: Mapping[str, Tensor], x: Tensor, y: Tensor, generator: Gener
     share = torch.where(kind == BACKGROUNDS.index("stripes"), wave(along) + 0.5, (along + 0.5).clamp(0, 1))
     share = torch.where(kind == BACKGROUNDS.index("checks"), 2 * wave(along) * wave(across) + 0.5, share)
     picture = torch.lerp(ground[:, 1:4, None, None], ground[:, 4:7, None, None], share[:, None])
-    count, (height, width) = len(ground), share.shape[1:]
-    fine = torch.randn(count, 3, height, width, generator=generator, device=ground.device)
-    coarse = torch.randn(count, 1, height // 6 + 2, width // 6 + 2, generator=generator, device=ground.device)
-    coarse = F.interpolate(coarse, (height, width), mode="bilinear", align_corners=False)
     return picture + ground[:, 9, None, None, None] * (0.5 * fine + 0.8 * coarse)
 
 
@@ -142,9 +174,10 @@ def _distance(shape: Tensor, x: Tensor, y: Tensor, form: Tensor) -> Tensor:
     return torch.where(is_a["heart"], HEART_SCALE * torch.where(p + q > 1, top, side), distance)
 
 
-def _print(scenes: Mapping[str, Tensor], picture: Tensor, x: Tensor, y: Tensor) -> Tensor:
+def _dots(scenes: Mapping[str, Tensor]) -> Tensor:
+    """The printed letters, drawn large and blurred: [pictures, 1, rows, columns]."""
     letters, where = scenes["letters"].long(), scenes["print"]
-    drawn = _constant("glyphs", picture.device)
+    drawn = _constant("glyphs", letters.device)
     dots = torch.where(letters[:, :, None, None] >= 0, drawn[letters.clamp(min=0)], 0.0)  # [n, letters, 7, 5]
     dots = F.pad(dots, (0, 1)).permute(0, 2, 1, 3).flatten(2)  # a column between letters
     dots = (
@@ -152,9 +185,10 @@ def _print(scenes: Mapping[str, Tensor], picture: Tensor, x: Tensor, y: Tensor) 
     )
     soft = F.avg_pool2d(F.avg_pool2d(dots, 7, 1, 3), 7, 1, 3)
     hard = F.avg_pool2d(dots, 3, 1, 1)
-    stroke, softness = where[:, 7, None, None, None], where[:, 8, None, None, None]
-    dots = torch.lerp(hard, soft, (softness > 0.5).float())
+    return torch.lerp(hard, soft, (where[:, 8, None, None, None] > 0.5).float())
 
+
+def _print(picture: Tensor, dots: Tensor, letters: Tensor, where: Tensor, x: Tensor, y: Tensor) -> Tensor:
     columns = 6.0 * (letters >= 0).sum(1)[:, None, None] - 1
     width, height = (where[:, i, None, None].clamp(min=1e-3) for i in (2, 3))
     column = (x - where[:, 0, None, None]) / width * columns + columns / 2 + 1
@@ -163,24 +197,14 @@ def _print(scenes: Mapping[str, Tensor], picture: Tensor, x: Tensor, y: Tensor) 
     grid_y = row * OVERSAMPLE / dots.shape[-2] * 2 - 1
     grid = torch.stack(torch.broadcast_tensors(grid_x, grid_y), dim=-1)
     ink = F.grid_sample(dots, grid, mode="bilinear", padding_mode="zeros", align_corners=False)
-    ink = ((ink - stroke) * 3 + 0.5).clamp(0, 1) * (letters[:, :1, None, None] >= 0)
+    ink = ((ink - where[:, 7, None, None, None]) * 3 + 0.5).clamp(0, 1) * (letters[:, :1, None, None] >= 0)
     return torch.lerp(picture, where[:, 4:7, None, None], ink)
 
 
-def wear(picture: Tensor, generator: Generator) -> Tensor:
-    """What cameras and formats do: some are blurred, some grainy, some were a JPEG. Rounded to 8 bits."""
-    count = len(picture)
-    much = torch.rand(3, count, 1, 1, 1, generator=generator, device=picture.device)
-    picture = torch.lerp(
-        picture, F.avg_pool2d(picture, 3, 1, 1, count_include_pad=False), (much[0] * 3 - 2).clamp(0, 1)
-    )
-    grain = torch.randn(picture.shape, generator=generator, device=picture.device)
-    picture = picture + (much[1] * 4 - 3).clamp(0, 1) * 0.03 * grain
-    compressed = count * 2 // 5
-    if compressed:
-        picture = torch.cat(
-            (jpeg(picture[:compressed].clamp(0, 1), much[2, :compressed]), picture[compressed:])
-        )
+def _wear(picture: Tensor, blur: Tensor, noise: Tensor, grain: Tensor) -> Tensor:
+    soft = F.avg_pool2d(picture, 3, 1, 1, count_include_pad=False)
+    picture = torch.lerp(picture, soft, (blur * 3 - 2).clamp(0, 1))
+    picture = picture + (noise * 4 - 3).clamp(0, 1) * 0.03 * grain
     return (picture.clamp(0, 1) * 255).round() / 255
 
 
@@ -208,12 +232,12 @@ def jpeg(picture: Tensor, much: Tensor) -> Tensor:
 
 
 def _round_blocks(planes: Tensor, steps: Tensor) -> Tensor:
-    basis = _constant("waves", planes.device)
+    """Both directions of the cosine transform as one product of 64 x 64, over all blocks at once."""
+    waves = _constant("waves", planes.device)
     blocks = planes.unflatten(3, (-1, 8)).unflatten(2, (-1, 8)).transpose(3, 4)  # [n, c, rows, cols, 8, 8]
-    waves = basis @ blocks @ basis.T
-    steps = steps[:, :, None, None]
-    blocks = basis.T @ ((waves / steps).round() * steps) @ basis
-    planes = blocks.transpose(3, 4).flatten(4, 5).flatten(2, 3)
+    steps = steps.flatten(-2)[:, :, None, None]
+    rounded = (blocks.flatten(4) @ waves.T / steps).round() * steps
+    planes = (rounded @ waves).unflatten(-1, (8, 8)).transpose(3, 4).flatten(4, 5).flatten(2, 3)
     return planes
 
 
@@ -264,5 +288,5 @@ def _constant(name: str, device: torch.device) -> Tensor:
             k = torch.arange(8, dtype=torch.float32)
             basis = torch.cos((2 * k[None] + 1) * k[:, None] * math.pi / 16) * 0.5
             basis[0] *= math.sqrt(0.5)
-            return basis.to(device)
+            return torch.kron(basis, basis).to(device)
     raise AssertionError(name)

@@ -20,6 +20,8 @@ SHAPES = ("circle", "square", "triangle", "star", "cross", "ring", "diamond", "h
 SIZES = ("small", "big")
 MAX_OBJECTS = 8
 MAX_LETTERS = 5
+LEAST_RADIUS = 7.0  # pixels
+LEAST_DOT = 1.8  # pixels
 
 # Hue in degrees, saturation and value: ranges wide enough for other people's idea of a colour, and apart.
 COLOURS: dict[str, tuple[tuple[float, float], tuple[float, float], tuple[float, float]]] = {
@@ -198,13 +200,16 @@ def _half_extent(shape: str, form: float, angle: float) -> tuple[NDArray[np.floa
     return points.min(0), points.max(0)
 
 
-def draw_scene(rng: Random, aspect: float, pixels: tuple[int, int] = (196, 196)) -> Scene:
-    """A random scene. `pixels` (height, width) is what the encoder will see of it: print is legible there."""
+def draw_scene(
+    rng: Random, aspect: float, pixels: tuple[int, int] = (196, 196), most: int = MAX_OBJECTS
+) -> Scene:
+    """A random scene. `pixels` (height, width) is what the encoder will see of it: all is legible there."""
     unit = (min(1.0, 1 / aspect), min(1.0, aspect))
     background = _background(rng)
     taken: list[tuple[float, float, float, float]] = []
     printed = _print(rng, unit, background, taken, pixels) if rng.random() < 0.45 else None
-    things = _things(rng, unit, background, taken)
+    least = LEAST_RADIUS / min(unit[0] * pixels[1], unit[1] * pixels[0])
+    things = _things(rng, unit, background, taken, min(least, 0.1), most)
     return Scene(aspect, background, tuple(sorted(things, key=lambda t: t.centre)), printed)
 
 
@@ -213,8 +218,10 @@ def _things(
     unit: tuple[float, float],
     background: Background,
     taken: list[tuple[float, float, float, float]],
+    least: float,
+    most: int,
 ) -> list[Thing]:
-    [count] = rng.choices(range(MAX_OBJECTS + 1), (2, 12, 14, 17, 17, 14, 11, 8, 5))
+    [count] = rng.choices(range(most + 1), (2, 12, 14, 17, 17, 14, 11, 8, 5)[: most + 1])
     # Scenes of few shapes and colours make counting, and telling apart, worth learning.
     shapes = rng.sample(SHAPES, *rng.choices((1, 2, 3, len(SHAPES)), (15, 20, 20, 45)))
     colours = rng.sample(COLOUR_NAMES, *rng.choices((1, 2, 3, len(COLOURS)), (10, 20, 20, 50)))
@@ -227,7 +234,9 @@ def _things(
             rgb = _shade(rng, colour)
             if _far(rgb, background, 0.33):
                 break
-        radius = rng.uniform(0.055, 0.085) if size == "small" else rng.uniform(0.125, room)
+        radius = (
+            rng.uniform(max(0.055, least), max(0.085, least)) if size == "small" else rng.uniform(0.125, room)
+        )
         angle, form = rng.uniform(-0.2, 0.2) * (rng.random() < 0.6), rng.random()
         low, high = _half_extent(shape, form, angle)
         scale = np.array(unit) * radius
@@ -251,9 +260,9 @@ def _print(
     text = printed_text(rng)
     height = rng.uniform(0.11, 0.26)
     columns = (6 * len(text) - 1) / 7 * rng.uniform(0.8, 1.25)
-    # A letter's dot must cover more than a pixel and a half each way, and the word must fit.
+    # A letter's dot must be large enough both ways, and the word must fit.
     widest = 0.94 / (columns * unit[0])
-    least = max(1.6 * 7 / (unit[1] * pixels[0]), 1.6 * (6 * len(text) - 1) / (columns * unit[0] * pixels[1]))
+    least = max(7 / (unit[1] * pixels[0]), (6 * len(text) - 1) / (columns * unit[0] * pixels[1])) * LEAST_DOT
     height = min(max(height, least), widest)
     if height < least or height * unit[1] > 0.6:
         return None
@@ -275,9 +284,9 @@ def _print(
 
 def printed_text(rng: Random) -> str:
     kind = rng.random()
-    if kind < 0.4:
+    if kind < 0.5:
         return rng.choice(WORDS)
-    if kind < 0.65:
+    if kind < 0.8:
         return str(rng.randrange(rng.choice((10, 100, 1000))))
     return "".join(rng.choices("ABCDEFGHIJKLMNOPQRSTUVWXYZ", k=rng.randint(1, MAX_LETTERS)))
 

@@ -1,0 +1,71 @@
+"""The model that comes along: it is loaded by its name, is in the wheel, is small, and tells the truth."""
+
+import asyncio
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors import safe_open
+
+from kestrel_core.build import BUNDLED, open_model
+from kestrel_core.commands.serve import QUESTION, SAMPLE
+from kestrel_core.config import RuntimeConfig
+from kestrel_core.engine import InferenceEngine
+from kestrel_core.moondream.config import MOONDREAM_TINY
+
+ROOT = Path(__file__).parents[1]
+FOLDER = BUNDLED["moondream-tiny"]
+TINY = RuntimeConfig(model="moondream-tiny", device="cpu")
+WEIGHTS = ("checkpoint", "random")
+
+
+def steps_trained() -> int:
+    with safe_open(FOLDER / "model.safetensors", "pt") as file:
+        return int((file.metadata() or {}).get("steps", 1))
+
+
+def test_it_is_loaded_by_its_name() -> None:
+    model = open_model(TINY)
+    assert model.network.config == MOONDREAM_TINY
+    assert model.network.text.wte.dtype == torch.float32
+    # Questions are lower-cased by its own words, and a colour is one of them.
+    assert model.language.tokenizer.encode(" RED") == model.language.tokenizer.encode(" red")
+    assert len(model.language.tokenizer.encode(" purple")) == 1
+
+
+def test_random_weights_of_its_shape_are_still_to_be_had() -> None:
+    trained, random = (open_model(RuntimeConfig(TINY.model, weights=w, device="cpu")) for w in WEIGHTS)
+    assert random.network.config == trained.network.config
+    assert not torch.equal(random.network.text.wte, trained.network.text.wte)
+
+
+def test_it_is_small_and_goes_into_the_wheel() -> None:
+    files = {path.name: path.stat().st_size for path in FOLDER.iterdir()}
+    assert set(files) == {"model.safetensors", "config.json", "tokenizer.json", "README.md"}
+    assert sum(files.values()) <= 12_000_000
+    [pattern] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"][
+        "kestrel_core"
+    ]
+    packed = set((ROOT / "kestrel_core").glob(pattern))
+    assert packed == set(FOLDER.iterdir())
+
+
+@pytest.mark.skipif(not steps_trained(), reason="the weights are a placeholder")
+def test_what_the_banner_asks_is_answered_truly() -> None:
+    async def ask() -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+        engine = await InferenceEngine.create(TINY)
+        try:
+            picture, greedy = SAMPLE.read_bytes(), {"temperature": 0.0}
+            counted = await engine.query(picture, QUESTION, settings=greedy)
+            found = await engine.detect(picture, "green circle")
+            talked = await engine.query(None, "What can you do?", settings=greedy)
+            return counted.output, found.output, talked.output
+        finally:
+            await engine.shutdown()
+
+    counted, found, talked = asyncio.run(ask())
+    assert counted["answer"] == "5"
+    assert len(found["objects"]) == 5
+    assert "shapes" in talked["answer"]
