@@ -15,6 +15,7 @@ from kestrel_core.errors import KestrelError
 if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # which has no public name
 
+DEVICE_HALF = ("runtime", "flashinfer", "cuda_graphs", "compile")  # what may differ and must not show
 SETTINGS: tuple[tuple[str, type, str], ...] = (
     ("temperature", float, "0 is always the likeliest token"),
     ("top-p", float, "choose among the likeliest tokens that make up this share"),
@@ -142,9 +143,11 @@ def _schedule(options: argparse.Namespace, console: Console) -> int:
     return 0 if answered else 1
 
 
-def _add_engine_options(command: argparse.ArgumentParser) -> None:
+def _add_engine_options(command: argparse.ArgumentParser, only: Sequence[str] = ()) -> None:
     group = command.add_argument_group("options of the engine")
     for field in fields(RuntimeConfig):
+        if only and field.name not in only:
+            continue
         name = field.name if field.name != "seed" else "weights_seed"  # an answer has a seed as well
         group.add_argument(
             f"--{name.replace('_', '-')}",
@@ -178,13 +181,17 @@ def _add_parity(commands: "Commands") -> None:
         help="also run every golden decode through the whole engine: alone, mixed, cached, preempted",
     )
     parity.add_argument("--json", action="store_true", help="print nothing but the JSON line to stdout")
+    _add_engine_options(parity, DEVICE_HALF)
     parity.set_defaults(run=_parity)
 
 
 def _parity(options: argparse.Namespace, console: Console) -> int:
     from kestrel_core.commands.parity.command import parity
 
-    return 0 if parity(options.folder, options.device, options.dtype, console, options.engine) else 1
+    said = {name: getattr(options, f"engine_{name}") for name in DEVICE_HALF}
+    config = RuntimeConfig.from_strings({name: text for name, text in said.items() if text is not None})
+    engine = config if options.engine else None
+    return 0 if parity(options.folder, options.device, options.dtype, console, engine) else 1
 
 
 def _add_bench(commands: "Commands") -> None:

@@ -1,8 +1,8 @@
 """Trains `moondream-tiny`: `python -m examples.train_tiny.train --device cuda --minutes 18 --out runs/tiny`.
 
 Writes a checkpoint the server loads (`model.safetensors` in bfloat16, `config.json`, `tokenizer.json`),
-`resume_*.safetensors` (float32, to go on from), `log.jsonl`, `curves.svg`, `scenes.png` and `eval.json` into
-the folder.
+`resume_*.safetensors` (float32, to go on from), `log.jsonl`, `curves.svg`, `scenes.png`, `eval.json` and
+`sheet.svg` into the folder.
 """
 
 import argparse
@@ -17,11 +17,14 @@ from dataclasses import asdict
 from pathlib import Path
 
 import torch
+from rich.console import Console
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from kestrel_core.commands.scenes import render
+from kestrel_core.commands.scenes.command import EvalOptions, eval_scenes
+from kestrel_core.config import RuntimeConfig
 from kestrel_core.moondream.config import MOONDREAM_TINY
 from kestrel_core.moondream.model import Moondream
 
@@ -62,6 +65,8 @@ def main() -> None:
     steps = train(trainer, first, stream, options, out, first_step)
     stream.close()
     save(model, out, steps)
+    if options.eval_scenes:
+        score(out, options.eval_scenes, options.device)
 
 
 def parse() -> argparse.Namespace:
@@ -291,6 +296,13 @@ def save(model: Moondream, out: Path, steps: int) -> None:
     for part in range(RESUME_PARTS):
         own = dict(list(weights.items())[part::RESUME_PARTS])
         _write(out / f"resume_{part}.safetensors", own, steps)
+
+
+def score(out: Path, scenes: int, device: str) -> None:
+    """As `kestrel eval scenes` does it, through the engine: needs what the server needs, pyvips among it."""
+    asked = EvalOptions(scenes, seed=1, report=out / "eval.json", sheet=out / "sheet.svg")
+    config = RuntimeConfig(model_path=str(out), device=device, dtype="float32", max_batch_size=64)
+    eval_scenes(asked, config, Console())
 
 
 def _write(path: Path, content: dict[str, Tensor], steps: int) -> None:

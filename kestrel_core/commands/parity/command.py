@@ -16,6 +16,7 @@ from kestrel_core.commands.parity.report import Report
 from kestrel_core.commands.parity.rounding import RoundedProducts
 from kestrel_core.commands.parity.runs import check_runs, drive
 from kestrel_core.commands.parity.subject import Subject
+from kestrel_core.config import RuntimeConfig
 from kestrel_core.errors import BadCheckpoint
 from kestrel_core.moondream.checkpoint import open_checkpoint, read_json
 from kestrel_core.runtime.runtime import TorchRuntime, best_page_size
@@ -24,10 +25,13 @@ BFLOAT16_TOLERANCE = 5e-2
 
 
 @torch.inference_mode()
-def parity(folder: Path, device: str, dtype: str, console: Console, engine: bool = False) -> bool:
+def parity(
+    folder: Path, device: str, dtype: str, console: Console, engine: RuntimeConfig | None = None
+) -> bool:
     """Print the table and, last, one line of JSON. True when every stage is within its tolerance.
 
     With `engine` every golden decode also runs through the whole engine: alone, mixed, cached, preempted.
+    Of it only what is said about the device half counts.
     """
     if not folder.is_dir():
         raise BadCheckpoint(f"{folder} is not a folder; give one with a checkpoint and its golden values")
@@ -69,9 +73,9 @@ def parity(folder: Path, device: str, dtype: str, console: Console, engine: bool
     runs = list(layout.runs(folder, subject, language))
     with console.status(f"decoding {len(runs)} runs"), products:
         check_runs(runs, language, drive(runtime, config.image_prefix_length), report, exact)
-    if engine:
+    if engine is not None:
         with products:
-            check_engine(model, runs, runtime.encode_image, report, exact, console)
+            check_engine(model, runs, runtime.encode_image, engine, report, exact, console)
     title = f"Moondream {config.generation}, {device}, {dtype}{' (float32 products, rounded once)' * rounds}"
     report.print(title, console)
     document = {"folder": folder.name, "device": device, "dtype": dtype, **report.document()}

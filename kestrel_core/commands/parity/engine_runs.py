@@ -42,6 +42,7 @@ def check_engine(
     model: LoadedModel,
     runs: Sequence[GoldenRun],
     encode_image: ImageEncoder,
+    config: RuntimeConfig,
     report: Report,
     exact: bool,
     console: Console,
@@ -74,7 +75,7 @@ def check_engine(
         engine.close()
         return engine
 
-    plain = RuntimeConfig(device=str(model.device), max_batch_size=1, max_queue=len(runs) + 1)
+    plain = replace(config, device=str(model.device), max_batch_size=1, max_queue=len(runs) + 1)
     check("alone, then cached", plain, runs, 0, times=2)
     check("without the cache", replace(plain, prefix_cache=False), runs, 0)
     mixed = list(runs)
