@@ -45,7 +45,8 @@ class TritonPythonModel:
         self.instance = args["model_instance_name"].rpartition("_")[2]
         parameters = json.loads(args["model_config"]).get("parameters", {}).items()
         options = {name: value["string_value"] for name, value in parameters}
-        self.engine = build_engine(RuntimeConfig.from_parameters(options, int(self.instance)), self.skills)
+        config = RuntimeConfig.from_parameters(options, int(self.instance))
+        self.engine = build_engine(config, self.skills, warming=tell_warming)
         self.outbox = Outbox()
         self.open: set[Call] = set()
         self.refused = Counter(dict.fromkeys(CODES, 0))
@@ -155,6 +156,11 @@ class Call:
     def is_cancelled(self) -> bool:
         with self._lock:
             return self._sender is not None and bool(self._sender.is_cancelled())
+
+
+def tell_warming(done: int, total: int) -> None:
+    """Into the server's log: a GPU is warmed up for some time before the first request."""
+    print(f"kestrel: warming up, {done} of {total} batch sizes", file=sys.stderr, flush=True)
 
 
 def response(document: str | KestrelError) -> Any:
