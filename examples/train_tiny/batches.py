@@ -189,17 +189,17 @@ def lay(tasks: list[list[Task]], slots: tuple[int, ...], config: MoondreamConfig
             for value in task.prompt:
                 feed(at, value)
                 at += 1
-            for event in task.answer:
-                if event.token is not None:
-                    tokens.append((at - 1, event.token))
+            for sample in task.answer:
+                if sample.token is not None:
+                    tokens.append((at - 1, sample.token))
                     weights.append(weight)
-                if event.coord is not None:
-                    coords.append((at - 1, bin_of_coord(event.coord, coord_bins)))
-                if event.size is not None:
-                    width, height = (bin_of_size(side, size_bins) for side in event.size)
+                if sample.coord is not None:
+                    coords.append((at - 1, bin_of_coord(sample.coord, coord_bins)))
+                if sample.size is not None:
+                    width, height = (bin_of_size(side, size_bins) for side in sample.size)
                     sizes.append((at - 1, width, height))
-                if event is not task.answer[-1]:
-                    feed(at, event.feed)
+                if sample is not task.answer[-1]:
+                    feed(at, sample.feed)
                     at += 1
     token_rows, coord_rows = _table(tokens, 2), _table(coords, 2)
     size_rows = _table(sizes, 3)
@@ -221,7 +221,7 @@ def lay(tasks: list[list[Task]], slots: tuple[int, ...], config: MoondreamConfig
 
 def weight_of(task: Task) -> float:
     """Of each of its tokens. A caption's many words are mostly easy; a word is read by its letters."""
-    count = sum(event.token is not None for event in task.answer)
+    count = sum(sample.token is not None for sample in task.answer)
     weight: float = (2.0 if task.kind == "read" else 1.0) / count**0.5
     return weight
 

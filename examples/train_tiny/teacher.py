@@ -1,6 +1,6 @@
 """The true answers of the small world as the server would feed and read them. No torch.
 
-A `Task` is a prompt, as `kestrel_core.skills` builds it, and the answer as `Event`s: what is read off one
+A `Task` is a prompt, as `kestrel_core.skills` builds it, and the answer as `Sample`s: what is read off one
 hidden state, which is also what is fed next.
 """
 
@@ -8,7 +8,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import NamedTuple
 
 import numpy as np
 
@@ -16,39 +15,22 @@ from kestrel_core.commands.scenes.facts import Fact, caption_text, talk
 from kestrel_core.commands.scenes.phrases import sentence_of
 from kestrel_core.commands.scenes.world import Scene, Thing, outline_on_picture
 from kestrel_core.moondream.config import TokenizerConfig
-from kestrel_core.step import Coord, Input, Size
+from kestrel_core.step import Input, Sample, Size
 
 from .words import Words
-
-
-class Event(NamedTuple):
-    """A token to choose, a coordinate or a size to read, or a token with a coordinate ("another one")."""
-
-    token: int | None = None
-    coord: float | None = None
-    size: Size | None = None
-
-    @property
-    def feed(self) -> Input:
-        if self.size is not None:
-            return self.size
-        if self.coord is not None:
-            return Coord(self.coord)
-        assert self.token is not None
-        return self.token
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
     kind: str  # what it is scored as
     prompt: tuple[Input, ...]
-    answer: tuple[Event, ...]
+    answer: tuple[Sample, ...]
     text: str = ""  # the answer in words, where it is in words
     things: tuple[Thing, ...] = ()  # what is to be found, where something is
 
     @property
     def length(self) -> int:
-        """Positions it takes; the last event is read and never fed."""
+        """Positions it takes; the last sample is read and never fed."""
         return len(self.prompt) + len(self.answer) - 1
 
 
@@ -67,26 +49,26 @@ class Teacher:
         prompt = (*template.prefix, *refs, *self.words.encode(question))
         kind = f"reason {fact.kind}" if reasoning else fact.kind
         if reasoning:
-            thought = (*self._thought(fact), Event(self.ids.answer_id))
-            events = (*thought, *self._text(answer))
-            return Task(kind, (*prompt, self.ids.thinking_id), events, answer)
+            thought = (*self._thought(fact), Sample(self.ids.answer_id))
+            samples = (*thought, *self._text(answer))
+            return Task(kind, (*prompt, self.ids.thinking_id), samples, answer)
         return Task(kind, (*prompt, *template.suffix), self._text(answer), answer)
 
-    def _thought(self, fact: Fact) -> tuple[Event, ...]:
+    def _thought(self, fact: Fact) -> tuple[Sample, ...]:
         """Looks before it answers: what counts is pointed at, between the grounding tokens."""
         shown = [(words, things) for words, things in fact.evidence if things]
         if fact.kind == "count" and not shown:
             return self._plain(f"I see no {fact.evidence[0][0]}.")
         if not shown:
             return self._plain("I look at the whole picture.")
-        events = self._plain("I see " if fact.kind == "count" else "I look at ")
+        samples = self._plain("I see " if fact.kind == "count" else "I look at ")
         for index, (words, things) in enumerate(shown):
             if index:
-                events += self._plain(" and ")
-            points = (Event(self.ids.coord_id, c) for thing in things for c in thing.centre)
-            events += (Event(self.ids.start_ground_points_id), *self._plain(words), *points)
-            events += (Event(self.ids.end_ground_id),)
-        return events + self._plain(f", {fact.answer} in all." if fact.kind == "count" else ".")
+                samples += self._plain(" and ")
+            points = (Sample(self.ids.coord_id, c) for thing in things for c in thing.centre)
+            samples += (Sample(self.ids.start_ground_points_id), *self._plain(words), *points)
+            samples += (Sample(self.ids.end_ground_id),)
+        return samples + self._plain(f", {fact.answer} in all." if fact.kind == "count" else ".")
 
     def caption(self, scene: Scene, length: str) -> Task:
         text = caption_text(scene, length)
@@ -99,25 +81,25 @@ class Teacher:
         )
 
     def point(self, words: str, things: tuple[Thing, ...]) -> Task:
-        events = tuple(event for thing in things for event in self._point(*thing.centre))
-        return self._spatial("point", words, events, things)
+        samples = tuple(sample for thing in things for sample in self._point(*thing.centre))
+        return self._spatial("point", words, samples, things)
 
     def detect(self, words: str, things: tuple[Thing, ...]) -> Task:
-        events = tuple(event for thing in things for event in self._box(thing))
-        return self._spatial("detect", words, events, things)
+        samples = tuple(sample for thing in things for sample in self._box(thing))
+        return self._spatial("detect", words, samples, things)
 
     def segment(self, words: str, things: tuple[Thing, ...], unit: tuple[float, float]) -> Task:
         """As `kestrel_core.skills.segment` reads it: a box, then paths relative to the box."""
-        events: tuple[Event, ...] = ()
+        samples: tuple[Sample, ...] = ()
         for thing in things:
-            events += self._box(thing)
+            samples += self._box(thing)
             low, high = np.array(thing.box[:2]), np.array(thing.box[2:])
             for path in outline_on_picture(thing, unit):
-                events += (Event(self.ids.start_ground_points_id),)
+                samples += (Sample(self.ids.start_ground_points_id),)
                 for value in np.clip((path - low) / (high - low), 0, 1).flatten().tolist():
-                    events += (Event(self.ids.coord_id, value),)
-            events += (Event(self.ids.end_ground_id),)
-        return self._spatial("segment", words, events, things)
+                    samples += (Sample(self.ids.coord_id, value),)
+            samples += (Sample(self.ids.end_ground_id),)
+        return self._spatial("segment", words, samples, things)
 
     def talk(self, question: str, answer: str, with_image: bool) -> Task:
         template = self.ids.templates.query
@@ -125,24 +107,26 @@ class Teacher:
         prompt = (*start, *template.prefix, *self.words.encode(question), *template.suffix)
         return Task("talk", prompt, self._text(answer), answer)
 
-    def _spatial(self, skill: str, words: str, events: tuple[Event, ...], things: tuple[Thing, ...]) -> Task:
+    def _spatial(
+        self, skill: str, words: str, samples: tuple[Sample, ...], things: tuple[Thing, ...]
+    ) -> Task:
         template = getattr(self.ids.templates, skill)
         prompt = (*template.prefix, *self.words.encode(" " + words), *template.suffix)
         kind = skill if things else f"{skill} none"
-        return Task(kind, prompt, (*events, Event(self.ids.eos_id)), things=things)
+        return Task(kind, prompt, (*samples, Sample(self.ids.eos_id)), things=things)
 
-    def _point(self, x: float, y: float) -> tuple[Event, ...]:
-        return Event(self.ids.coord_id, x), Event(coord=y)
+    def _point(self, x: float, y: float) -> tuple[Sample, ...]:
+        return Sample(self.ids.coord_id, x), Sample(coord=y)
 
-    def _box(self, thing: Thing) -> tuple[Event, ...]:
+    def _box(self, thing: Thing) -> tuple[Sample, ...]:
         x_min, y_min, x_max, y_max = thing.box
-        return *self._point(*thing.centre), Event(size=Size(x_max - x_min, y_max - y_min))
+        return *self._point(*thing.centre), Sample(size=Size(x_max - x_min, y_max - y_min))
 
-    def _plain(self, text: str) -> tuple[Event, ...]:
-        return tuple(map(Event, self.words.encode_answer(text)))
+    def _plain(self, text: str) -> tuple[Sample, ...]:
+        return tuple(map(Sample, self.words.encode_answer(text)))
 
-    def _text(self, text: str) -> tuple[Event, ...]:
-        return (*self._plain(text), Event(self.ids.eos_id))
+    def _text(self, text: str) -> tuple[Sample, ...]:
+        return (*self._plain(text), Sample(self.ids.eos_id))
 
 
 def small_talk(rng: Random, teacher: Teacher, with_image: bool) -> Task:

@@ -29,7 +29,7 @@ from kestrel_core.moondream.moe import MoE
 from kestrel_core.sequence import Reply
 from kestrel_core.skills import Language
 from kestrel_core.skills.standard import standard_skills
-from kestrel_core.step import Coord, Input, PreparedImage, Sample, Size
+from kestrel_core.step import Coord, Input, PreparedImage, Size
 from kestrel_core.tokenizer import Tokenizer
 
 CPU = torch.device("cpu")
@@ -180,7 +180,7 @@ def test_the_plain_tokenizer_gives_the_server_s_ids(text: str) -> None:
 
 def tell(reply: Reply, task: Task) -> dict[str, Any]:
     """The true answer, as if the model had given it."""
-    *before, last = (reply.take(Sample(event.token, event.coord, event.size)) for event in task.answer)
+    *before, last = (reply.take(sample) for sample in task.answer)
     assert [turn.finish for turn in before] == [None] * len(before) and last.finish == "stop"
     return reply.output()
 
@@ -242,7 +242,7 @@ def test_tasks_packed_behind_an_image_are_as_if_each_were_alone() -> None:
     config, prefix = model.config, model.config.image_prefix_length
     scenes = [draw_scene(rng, 1.0) for _ in range(2)]
     asked = [[batches.slot_task(rng, scene, length, TEACHER) for length in SLOTS] for scene in scenes]
-    assert any(event.size for row in asked for task in row for event in task.answer)
+    assert any(sample.size for row in asked for task in row for sample in task.answer)
     image = torch.randn(2, prefix - 1, config.text.dim, generator=torch.Generator().manual_seed(0))
     bos = model.text.wte[0].expand(2, 1, -1)
 
@@ -254,7 +254,7 @@ def test_tasks_packed_behind_an_image_are_as_if_each_were_alone() -> None:
 
     for row, tasks in enumerate(asked):
         for slot, task in enumerate(tasks):
-            told = embedded(model, [*task.prompt, *(event.feed for event in task.answer[:-1])])
+            told = embedded(model, [*task.prompt, *(sample.feed for sample in task.answer[:-1])])
             whole = torch.cat((bos[row], image[row], told))
             alone = model.text(whole, torch.arange(len(whole)), Alone(prefix, len(whole)))
             torch.testing.assert_close(slots[slot][row, : len(told)], alone[prefix:], rtol=1e-3, atol=1e-4)
