@@ -282,6 +282,7 @@ MOONDREAM_TINY = replace(
             segment=Template((1, 14, 2), (3,)),
         ),
     ),
+    dialog=replace(MOONDREAM3.dialog, temperature=0.0),  # its answers are right or wrong, no matter of taste
 )
 
 
@@ -301,7 +302,8 @@ def parse_config(document: object, default: MoondreamConfig | None = None) -> Mo
     if isinstance(text, Mapping) and "n_heads" in text and "n_kv_heads" not in text:
         merged["text"] = replace(merged["text"], n_kv_heads=merged["text"].n_heads)
     legacy = merged["tokenizer"].eos_id == LEGACY_EOS_ID
-    config = replace(base, **merged, dialog=LEGACY_DIALOG if legacy else base.dialog)
+    dialog = LEGACY_DIALOG if legacy else base.dialog
+    config = replace(base, **merged, dialog=_overlay(dialog, sections.get("dialog"), "config.json: dialog"))
     validate(config)
     return config
 
@@ -352,7 +354,7 @@ def _value(kind: Any, current: object, value: object, where: str) -> object:
         return value
     if kind is float and isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
-    if kind is bool and isinstance(value, bool):
+    if kind in (bool, str) and isinstance(value, kind):
         return value
     if get_origin(kind) is Literal and value in get_args(kind):
         return value

@@ -102,6 +102,13 @@ def test_key_value_heads_are_as_many_as_heads_unless_said() -> None:
     assert parse_config({"text": {"n_heads": 16, "n_kv_heads": 4}}).text.n_kv_heads == 4
 
 
+def test_a_checkpoint_may_say_how_it_wants_to_be_asked() -> None:
+    config = parse_config({"dialog": {"temperature": 0, "question_lead": "Q: "}})
+    assert config.dialog == replace(MOONDREAM2.dialog, temperature=0.0, question_lead="Q: ")
+    with pytest.raises(BadCheckpoint, match=r"dialog\.question_lead is 3, which is not str"):
+        parse_config({"dialog": {"question_lead": 3}})
+
+
 def test_the_old_end_token_is_the_sign_of_an_old_release() -> None:
     old = {"tokenizer": {"bos_id": 50256, "eos_id": 50256}}
     config = parse_config(old)
