@@ -149,7 +149,6 @@ class Trainer:
     def step(self, batch: Batch, rate: float) -> dict[str, Tensor]:
         found = self.losses(batch)
         total = torch.stack([WEIGHTS[name] * value for name, value in found.items()]).sum()
-        self._adamw.zero_grad(set_to_none=True)
         self.model.zero_grad(set_to_none=True)
         total.backward()
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
