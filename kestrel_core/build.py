@@ -194,6 +194,7 @@ def _runtime(
             network.vision,
             compile=config.compile == "auto",
             vision_dtype="fp8" if config.vision_dtype == "fp8" else "auto",
+            graphs=Graphs(model.device) if config.cuda_graphs else None,
         ),
         flashinfer=config.flashinfer,
         graphs=Graphs(model.device) if config.cuda_graphs else None,

@@ -112,6 +112,8 @@ def _decode_file(
     try:
         # Sequential: a large picture streams through instead of going by way of a temporary file.
         image = getattr(pyvips.Image, operation)(encoded, access="sequential", fail_on="error")
+        # Lines come off the decoder one after another: more threads than one only wait for each other.
+        image.set_type(pyvips.GValue.gint_type, "concurrency", 1)
         return _render(image, limits)
     except pyvips.Error as error:
         if image is not None and _field(image, "heif-compression") == "hevc":
@@ -136,18 +138,22 @@ def _render(image: Any, limits: ImageLimits) -> tuple[NDArray[np.uint8], int]:
     if image.bands > MAX_CHANNELS:
         raise BadImage(f"the image has {image.bands} channels, and at most {MAX_CHANNELS} make a picture")
     orientation = _field(image, "orientation") or 1
+    # Most pictures need none of these steps, and each is a pass over all pixels even where it changes none.
     if image.format == "ushort":
         image = image.cast("uchar", shift=True)
     if image.interpretation == "cmyk":
         # Without the profile, as the reference does it: each ink takes its share of what black leaves.
         white = 255 - image[3]
         image = white - (image[:3] * white / 255).rint()
-    else:
+    elif image.interpretation != "srgb" or image.bands < 3:
         image = image.colourspace("srgb")
-    pixels = image[:3].cast("uchar")  # alpha is dropped, not composited
-    return np.frombuffer(pixels.write_to_memory(), np.uint8).reshape(
-        pixels.height, pixels.width, 3
-    ), orientation
+    if image.format != "uchar":
+        image = image.cast("uchar")
+    shape = image.height, image.width, image.bands
+    rgb = np.frombuffer(image.write_to_memory(), np.uint8).reshape(shape)
+    if image.bands > 3:  # alpha is dropped, not composited; by planes, four times as fast as rgb[..., :3]
+        rgb = np.stack([rgb[..., channel] for channel in range(3)], axis=2)
+    return rgb, orientation
 
 
 def _field(image: Any, name: str) -> Any:

@@ -10,8 +10,6 @@ from concurrent.futures import Future
 from threading import Lock
 from typing import Any
 
-import numpy as np
-
 from kestrel_core.images import ImageLimits, decode_image, image_hash, read_file
 from kestrel_core.moondream.config import VisionConfig
 from kestrel_core.moondream.crops import PREPROCESSING_VERSION, cut_crops
@@ -41,9 +39,11 @@ class Preparer:
             return source
         if isinstance(source, str) or hasattr(source, "__fspath__"):
             source = read_file(source, self._limits)
-        if not isinstance(source, bytes | bytearray | memoryview):
+        if isinstance(source, bytes | bytearray | memoryview):
+            source = bytes(source)  # the caller's buffer may change between the digest and the decoding
+        else:
             source = decode_image(source, self._limits)  # upright from here on: an array has no orientation
-        key = image_hash(source if isinstance(source, np.ndarray) else bytes(source), PREPROCESSING_VERSION)
+        key = image_hash(source, PREPROCESSING_VERSION)
         with self._lock:
             known = self._known.get(key)
             mine = known is None

@@ -35,8 +35,11 @@ GO_ON = Turn()
 class Reply(Protocol):
     """The growing answer of one sequence: says what to read next, takes samples, holds the result."""
 
-    def readout(self, ahead: int = 0) -> Readout:
-        """What to read for the next sample; with `ahead`, for the one after so many more ordinary ones."""
+    def readout(self, ahead: int = 0) -> Readout | None:
+        """What to read for the next sample; with `ahead`, for the one after so many more ordinary ones.
+
+        None: with these it ends, or turns elsewhere, whatever they are. For the next one there is something.
+        """
         ...
 
     def take(self, sample: Sample) -> Turn: ...

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from kestrel_core.moondream.config import TextConfig
@@ -63,6 +64,24 @@ class CachedAttend:
         return self.kv_cache.k[layer], self.kv_cache.v[layer], self.new_cells
 
 
+def beside_images(rows: CachedAttend, image_cells: Tensor, num_images: int) -> CachedAttend:
+    """For so many image prefixes, which see themselves alone and in both directions, and then the rows."""
+    kv_cache, num_tokens = rows.kv_cache, len(image_cells)
+
+    def by_image(tokens: Tensor) -> Tensor:
+        heads: Tensor = tokens.unflatten(0, (num_images, -1)).transpose(1, 2)
+        return heads
+
+    def read(layer: int, q: Tensor) -> Tensor:
+        k, v = (cache[layer].index_select(0, image_cells) for cache in (kv_cache.k, kv_cache.v))
+        seen = F.scaled_dot_product_attention(
+            by_image(q[:num_tokens]), by_image(k), by_image(v), enable_gqa=q.shape[1] != k.shape[1]
+        )
+        return torch.cat((seen.transpose(1, 2).flatten(0, 1), rows.read(layer, q[num_tokens:])))
+
+    return CachedAttend(kv_cache, torch.cat((image_cells, rows.new_cells)), read)
+
+
 class DecodeAttention(Protocol):
     """Attention of decodes in batches of one size."""
 
@@ -70,7 +89,7 @@ class DecodeAttention(Protocol):
         """On the host, before a step; `indptr` is what will be in the rows'."""
         ...
 
-    def begin(self) -> Attend:
+    def begin(self) -> CachedAttend:
         """On the device, and so in a graph: what all layers of a step share."""
         ...
 

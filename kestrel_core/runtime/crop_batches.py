@@ -1,12 +1,15 @@
 """The crops of many pictures through the vision network together, on a stream of their own.
 
 Crops travel as bytes, through two pinned buffers in turn, and are normalised on the device. A batch is padded
-to one of a few sizes, for which plans and kernels are made once. A picture's crops are never split, but for a
-very long one, which has more of them than a batch.
+to one of a few sizes, each of which is captured into a graph: a block is some ten launches, and of few crops
+the device is done before the host has launched the next. A picture's crops are never split, but for a very
+long one, which has more of them than a batch.
 """
 
+import logging
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Literal, NamedTuple
 
 import torch
@@ -15,7 +18,10 @@ from torch import Tensor
 from kestrel_core.moondream.fast_vision import Attention, FastVision
 from kestrel_core.moondream.fused import choose_fused
 from kestrel_core.moondream.vision import Mosaic, Vision, num_crops
+from kestrel_core.runtime.graphs import Graphs, Work
 from kestrel_core.step import PreparedImage
+
+log = logging.getLogger("kestrel")
 
 MAX_BATCH_CROPS = 64  # one pass holds some 20 MB of activations a crop
 
@@ -62,7 +68,9 @@ class CropBatches:
         vision_dtype: Literal["auto", "fp8"] = "auto",
         max_crops: int = MAX_BATCH_CROPS,
         attention: Attention = "auto",
+        graphs: Graphs | None = None,
     ) -> None:
+        """`graphs`: of nobody else, since they run beside those."""
         config, self._device = vision.config, vision.pos_emb.device
         on_cuda = self._device.type == "cuda"
         self._vision = vision
@@ -75,6 +83,12 @@ class CropBatches:
         self._crop_shape = (config.crop_size, config.crop_size, config.in_channels)
         self._stream = torch.cuda.Stream(self._device) if on_cuda else None
         self._staging = deque(Staging(self._crop_shape, self._max_crops, on_cuda) for _ in range(2))
+        self._crops = torch.zeros(
+            (self._max_crops, *self._crop_shape), dtype=torch.uint8, device=self._device
+        )
+        self._features = vision.pos_emb.new_empty((self._max_crops, *vision.pos_emb.shape[1:]))
+        self._graphs = graphs
+        self._captured: dict[int, Work] = {}
         self._under_way: deque[tuple[torch.cuda.Event, torch.cuda.Event]] = deque()
         self._busy_s = 0.0
 
@@ -91,10 +105,17 @@ class CropBatches:
 
     @torch.inference_mode()
     def warm_up(self) -> None:
+        """Every size once, the largest first; captured where that is wanted and can be."""
         with torch.cuda.stream(self._stream):
-            for size in batch_sizes(self._max_crops):
-                crops = torch.zeros((size, *self._crop_shape), dtype=torch.uint8, device=self._device)
-                self._project(self._encode(crops)[:1], [(1, 1)])
+            for size in reversed(batch_sizes(self._max_crops)):
+                if self._graphs is not None:
+                    try:
+                        self._captured[size] = self._graphs.capture(partial(self._encode_batch, size))
+                    except RuntimeError as error:
+                        log.warning("encoding pictures without CUDA graphs, which is slower: %s", error)
+                        self._graphs = None
+                self._encode_batch(size)
+                self._project(self._features[:1], [(1, 1)])
         if self._stream is not None:
             self._stream.synchronize()
 
@@ -117,7 +138,8 @@ class CropBatches:
         with torch.cuda.stream(self._stream):
             began = self._event()
             if count <= self._max_crops:
-                features = self._encode(self._staged(images, count))
+                features = self._features
+                self._run_batch(images, count)
             else:
                 [image] = images
                 parts = torch.from_numpy(image.crops[:count]).split(self._max_crops)
@@ -129,13 +151,19 @@ class CropBatches:
             self._under_way.append((began, ready))
         return [Encoded(one, ready) for one in embeddings]
 
-    def _staged(self, images: Sequence[PreparedImage], count: int) -> Tensor:
-        """Their crops on the device. Rows past them are any bytes, whose outcome nobody reads."""
+    def _run_batch(self, images: Sequence[PreparedImage], count: int) -> None:
+        """Rows past the crops are those of an earlier batch, whose outcome nobody reads."""
         size = next(size for size in batch_sizes(self._max_crops) if size >= count)
-        crops = torch.empty((size, *self._crop_shape), dtype=torch.uint8, device=self._device)
-        self._staging[0].upload(images, out=crops)
+        self._staging[0].upload(images, out=self._crops)
         self._staging.rotate()
-        return crops
+        captured = self._captured.get(size)
+        if captured is not None:
+            captured()
+        else:
+            self._encode_batch(size)
+
+    def _encode_batch(self, size: int) -> None:
+        self._features[:size] = self._encode(self._crops[:size])
 
     def _project(self, features: Tensor, tilings: Sequence[tuple[int, int]]) -> Tensor:
         embeddings: Tensor = self._vision.proj_mlp(self._mosaic(features, tilings))

@@ -1,63 +1,59 @@
 """The device half for GPUs: `launch` returns while the device works, and nothing in it waits for results.
 
-Steps in which every span is one position are padded to one of a few sizes, and each size is captured into a
-graph; all others run in one packed batch. Either way the last states then go through the same readouts, whose
-results stay on the device to be fed, and travel to the host to be read.
+In a small step every position behind an image is a row with a page table of its own, whether it decodes or is
+part of a prompt: the keys of all are stored before anybody looks, so a row sees its sequence up to itself.
+Small steps are padded to one of a few sizes, and each size is captured into a graph. Large ones keep the
+device busy longer than their launching takes, and go in one packed batch. Either way the last states then
+pass through the same readouts.
 
 `TorchRuntime` is the specification. All of this also runs on a CPU, without graphs, and is tested so.
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from kestrel_core.moondream.model import Moondream
-from kestrel_core.runtime import readouts
-from kestrel_core.runtime.attention import DecodeAttention, DecodeRows, SpanRows, pick_attention
+from kestrel_core.runtime.attention import (
+    DecodeAttention,
+    DecodeRows,
+    SpanRows,
+    beside_images,
+    pick_attention,
+)
 from kestrel_core.runtime.feeds import Feeds
 from kestrel_core.runtime.graphs import Graphs, Work, bucket_sizes
 from kestrel_core.runtime.image_encoder import ImageEncoder
 from kestrel_core.runtime.kv_cache import KVCache
 from kestrel_core.runtime.page_tables import PageTables
-from kestrel_core.runtime.readouts import Asked, Form
+from kestrel_core.runtime.readings import Launched, Readings
+from kestrel_core.runtime.readouts import Form
 from kestrel_core.runtime.rehearsal import largest_step
 from kestrel_core.runtime.staging import Arrays, Staging, send
-from kestrel_core.step import Sample, Span, StepPlan
+from kestrel_core.step import Span, StepPlan
 
 log = logging.getLogger("kestrel")
 
 Progress = Callable[[int, int], None]
-FORMS = [Form(sampled, region) for sampled in (False, True) for region in (False, True)]
 
-
-@dataclass(frozen=True, slots=True)
-class Launched:
-    """A step under way."""
-
-    spans: Sequence[Span]  # those with a readout
-    results: Tensor  # on the host, and complete when the event has come
-    done: torch.cuda.Event | None
-    coord_id: int
-
-    def collect(self) -> Mapping[int, Sample]:
-        if self.done is not None:
-            self.done.synchronize()
-        return readouts.samples(self.spans, self.results, self.coord_id)
+PROMPT_ROWS = 64  # of a small step, unless the batch is larger: a row reads all keys it sees by itself
+IMAGES = (1, 2)  # of small steps that have any; more keep the device busy
+ROWS_BESIDE_IMAGES = (16, 32, 64)
 
 
 @dataclass(slots=True)
 class Bucket:
-    """Steps of one size, and what of them is captured."""
+    """Small steps of one size: so many image prefixes, and so many rows."""
 
+    num_images: int
     size: int
     attention: DecodeAttention
-    forward: Work | None = None
-    reads: dict[Form, Work] = field(default_factory=dict)
+    forward: Work | None = None  # once it is captured
 
 
 class CudaRuntime:
@@ -83,34 +79,37 @@ class CudaRuntime:
         self._model = model
         self._device = weight.device
         self._on_cuda = weight.is_cuda
+        self._prefix = model.config.image_prefix_length
         self._kv_cache = KVCache(config, num_pages, page_size, weight.device, weight.dtype)
         self._attention = pick_attention(self._kv_cache, config, max_context, flashinfer)
         self._page_tables = PageTables(page_size)
-        self._feeds = Feeds(model, max_batch)
+        self._graphs = graphs
+        self._max_captured = self._attention.max_captured if graphs is not None else 0
+        max_rows = max(max_batch, min(PROMPT_ROWS, self._max_captured))
+        beside_images = [size for size in ROWS_BESIDE_IMAGES if size <= min(max_rows, self._max_captured)]
+        max_images = max(IMAGES) if beside_images else 0
         self._staging = Staging(
-            readouts.fields(max_batch)
+            Readings.fields(max_batch)
             | {
-                "positions": (np.int64, (max_batch,)),
-                "cells": (np.int64, (max_batch,)),
-                "last_page_len": (np.int32, (max_batch,)),
-                "indptr": (np.int32, (max_batch + 1,)),
+                "sources": (np.int64, (max_rows,)),
+                "positions": (np.int64, (max_rows,)),
+                "cells": (np.int64, (max_rows,)),
+                "last_page_len": (np.int32, (max_rows,)),
+                "indptr": (np.int32, (max_rows + 1,)),
+                "image_cells": (np.int64, (max_images * self._prefix,)),
                 # The last, since only what is in use of it is sent.
-                "indices": (np.int32, (max_batch * -(-max_context // page_size),)),
+                "indices": (np.int32, (max_rows * -(-max_context // page_size),)),
             },
             weight.device,
         )
-        rows = self._staging.tensors
-        self._asked = Asked(*(rows[name] for name in Asked._fields))
-        self._positions = rows["positions"]
-        self._hidden = weight.new_zeros((max_batch, config.dim))
-        self._results = weight.new_zeros((max_batch, readouts.NUM_VALUES), dtype=torch.float32)
-        decodes = DecodeRows(rows["cells"], rows["indptr"], rows["indices"], rows["last_page_len"])
-        self._graphs = graphs
-        self._max_captured = self._attention.max_captured if graphs is not None else 0
-        self._buckets = [
-            Bucket(size, self._attention.for_decode(decodes.first(size), size <= self._max_captured))
-            for size in bucket_sizes(max_batch)
-        ]
+        self._inputs = self._staging.tensors
+        self._feeds = Feeds(model, max_batch, max_rows)
+        self._readings = Readings(model, self._feeds, self._inputs)
+        self._pictures = self._feeds.blank_images(max_images)
+        self._image_positions = torch.arange(self._prefix, device=weight.device).repeat(max_images)
+        sizes = [(0, size) for size in bucket_sizes(max_rows)]
+        sizes += [(num_images, size) for num_images in IMAGES for size in beside_images]
+        self._buckets = [self._make_bucket(*size) for size in sizes]
 
     @property
     def num_pages(self) -> int:
@@ -128,62 +127,91 @@ class CudaRuntime:
 
     @torch.inference_mode()
     def launch(self, plan: StepPlan) -> Launched:
+        images, others = list[Span](), list[Span]()
+        for span in plan.spans:
+            (others if span.image is None else images).append(span)
         with self._current_device():
-            if all(span.stop - span.start == 1 and span.readout is not None for span in plan.spans):
-                return self._decode(plan.spans)
-            return self._compute(plan.spans)
+            bucket = self._find_bucket(images, others)
+            if bucket is not None:
+                return self._compute_rows(bucket, images, others)
+            return self._compute_spans([*images, *others], len(images))
 
     def close(self) -> None:
         self._buckets.clear()
+        self._readings.close()
         self._graphs = None
 
     def _current_device(self) -> AbstractContextManager[object]:
         """Events and streams are those of the current device, whatever the tensors' is."""
         return torch.cuda.device(self._device) if self._on_cuda else nullcontext()
 
-    def _decode(self, spans: Sequence[Span]) -> Launched:
-        """Every span is one position."""
-        bucket = self._bucket(len(spans))
-        given = [span for span in spans if span.inputs is not None]
-        if given:
-            self._feeds.give(given)
+    # Small steps
+
+    def _make_bucket(self, num_images: int, size: int) -> Bucket:
+        inputs, captured = self._inputs, size <= self._max_captured
+        rows = DecodeRows(inputs["cells"], inputs["indptr"], inputs["indices"], inputs["last_page_len"])
+        return Bucket(num_images, size, self._attention.for_decode(rows.first(size), captured))
+
+    def _find_bucket(self, images: Sequence[Span], others: Sequence[Span]) -> Bucket | None:
+        """The smallest that the step fits. A prompt goes row by row only where that saves the launching."""
+        num_rows = sum(span.stop - span.start for span in others)
+        decodes = not images and num_rows == len(others)
+        for bucket in self._buckets:
+            if bucket.num_images == len(images) and bucket.size >= num_rows:
+                return bucket if decodes or bucket.forward is not None else None
+        return None
+
+    def _compute_rows(self, bucket: Bucket, images: Sequence[Span], others: Sequence[Span]) -> Launched:
+        pictures = self.encode_image.encode_many([span.image for span in images if span.image is not None])
+        for place, picture in zip(self._pictures, pictures, strict=False):
+            place[1:] = picture  # behind BOS
         arrays = self._staging.open()
-        form = readouts.write(spans, bucket.size, arrays)
-        self._place(bucket, spans, arrays)
+        self._feeds.give(others, bucket.size, arrays)
+        reading, form = self._place(bucket, images, others, arrays)
         if bucket.forward is not None:
             bucket.forward()
         else:
             self._forward(bucket)
-        return self._read(bucket, spans, form)
+        return self._readings.launch(reading, form)
 
-    def _place(self, bucket: Bucket, spans: Sequence[Span], arrays: Arrays) -> None:
-        num_indices = self._page_tables.write(spans, bucket.size, arrays)
+    def _place(
+        self, bucket: Bucket, images: Sequence[Span], others: Sequence[Span], arrays: Arrays
+    ) -> tuple[list[Span], Form]:
+        """Tell the device what is where, and who reads what of it."""
+        num_indices = self._page_tables.write(others, bucket.size, arrays)
+        for at, span in enumerate(images):
+            arrays["image_cells"][at * self._prefix : (at + 1) * self._prefix] = self._page_tables.cells(span)
+        readings = self._readings.write(others, bucket.num_images * self._prefix, arrays)
         bucket.attention.plan(arrays["indptr"][: bucket.size + 1])
         self._staging.send("indices", num_indices)
+        return readings
 
     def _forward(self, bucket: Bucket) -> None:
-        x = self._feeds.last.index_select(0, self._asked.slots[: bucket.size])
-        hidden = self._model.text(x, self._positions[: bucket.size], bucket.attention.begin())
-        self._hidden[: bucket.size] = hidden
+        inputs, size, in_images = self._inputs, bucket.size, bucket.num_images * self._prefix
+        x, positions = self._feeds.rows.index_select(0, inputs["sources"][:size]), inputs["positions"][:size]
+        attend = bucket.attention.begin()
+        if in_images:
+            x = torch.cat((self._pictures[: bucket.num_images].flatten(0, 1), x))
+            positions = torch.cat((self._image_positions[:in_images], positions))
+            attend = beside_images(attend, inputs["image_cells"][:in_images], bucket.num_images)
+        self._readings.take(self._model.text(x, positions, attend))
 
-    def _compute(self, spans: Sequence[Span]) -> Launched:
-        """Images and prompts of many sequences together, and decodes among them."""
-        ordered = sorted(spans, key=lambda span: span.image is None)
-        images = [span.image for span in ordered if span.image is not None]
+    # Large ones
+
+    def _compute_spans(self, spans: list[Span], num_images: int) -> Launched:
+        """Images, which come first, and prompts of many sequences together, and decodes among them."""
+        images = [span.image for span in spans if span.image is not None]
         pictures = self.encode_image.encode_many(images) if images else []
-        starts = np.zeros(len(ordered) + 1, np.int32)
-        np.cumsum([span.stop - span.start for span in ordered], out=starts[1:])
-        ends = zip(ordered, starts[1:].tolist(), strict=True)
-        read = [(span, stop - 1) for span, stop in ends if span.readout is not None]
-        tables = self._page_tables.pack(ordered)
-        read_rows = {"read": np.array([row for _, row in read], np.int64)}
-        packed = send(self._feeds.pack(ordered) | tables | read_rows, self._device)
+        starts = np.zeros(len(spans) + 1, np.int32)
+        np.cumsum([span.stop - span.start for span in spans], out=starts[1:])
+        tables = self._page_tables.pack(spans)
+        packed = send(self._feeds.pack(spans) | tables, self._device)
         x = self._feeds.embed(packed)
         for picture, start in zip(pictures, starts.tolist(), strict=False):
             x[start + 1 : start + 1 + len(picture)] = picture  # behind BOS
         rows = SpanRows(
-            ordered,
-            len(images),
+            spans,
+            num_images,
             starts,
             tables["indptr"],
             tables["last_page_len"],
@@ -191,38 +219,10 @@ class CudaRuntime:
             packed["cells"],
         )
         hidden = self._model.text(x, packed["positions"], self._attention.for_spans(rows))
-        self._hidden[: len(read)] = hidden.index_select(0, packed["read"])
-        reading = [span for span, _ in read]
-        bucket = self._bucket(len(reading))
-        form = readouts.write(reading, bucket.size, self._staging.open())
-        self._staging.send("indices", 0)
-        return self._read(bucket, reading, form)
-
-    def _read(self, bucket: Bucket, spans: Sequence[Span], form: Form) -> Launched:
-        """From the last states to samples: to the slots that are fed them, and on their way to the host."""
-        count, results = len(spans), self._results
-        captured = bucket.reads.get(form) if form.lists is None else None
-        if count and captured is not None:
-            captured()
-        elif count:
-            asked = self._asked.first(count)
-            if form.lists is not None:
-                asked = asked._replace(**send(form.lists, self._device))
-            results = self._read_rows(asked, form)
-        host = torch.empty((count, results.shape[1]), pin_memory=self._on_cuda)
-        host.copy_(results[:count], non_blocking=True)
-        done = torch.cuda.Event() if self._on_cuda else None
-        if done is not None:
-            done.record()
-        return Launched(spans, host, done, self._model.config.tokenizer.coord_id)
-
-    def _read_rows(self, asked: Asked, form: Form) -> Tensor:
-        results, feeds = readouts.read(self._model, self._hidden[: len(asked.slots)], asked, form)
-        self._feeds.last.index_copy_(0, asked.slots, feeds)
-        return results
-
-    def _bucket(self, count: int) -> Bucket:
-        return next(bucket for bucket in self._buckets if bucket.size >= count)
+        reading, form = self._readings.write(spans, 0, self._staging.open())
+        self._staging.send("sources", 0)  # nothing behind the readouts
+        self._readings.take(hidden)
+        return self._readings.launch(reading, form)
 
     # Before the first step
 
@@ -230,16 +230,19 @@ class CudaRuntime:
     def warm_up(self, step_tokens: int, progress: Progress | None = None) -> None:
         """Capture the graphs and run the largest step there can be: from then on memory does not grow."""
         self.encode_image.warm_up()
-        for done, bucket in enumerate(reversed(self._buckets), 1):  # the largest makes room for all others
-            if self._graphs is not None and bucket.size <= self._max_captured:
+        # The largest first: it makes room for all others.
+        captures = [partial(self._capture, bucket) for bucket in reversed(self._buckets)]
+        captures += [partial(self._readings.capture, size) for size in reversed(self._readings.sizes)]
+        for done, capture in enumerate(captures, 1):
+            if self._graphs is not None:
                 try:
                     with self._current_device():
-                        self._capture(self._graphs, bucket)
+                        capture(self._graphs)
                 except RuntimeError as error:
                     log.warning("decoding without CUDA graphs, which is several times slower: %s", error)
                     self._graphs = None
             if progress is not None:
-                progress(done, len(self._buckets))
+                progress(done, len(captures))
         if self._on_cuda:
             torch.cuda.empty_cache()  # what the captures needed besides the graphs' own
         step = largest_step(self._model.config, step_tokens, self.num_pages, self.page_size)
@@ -247,16 +250,11 @@ class CudaRuntime:
         self.encode_image.num_encoded = 0
         self.planned_bytes = self.used_bytes
 
-    def _capture(self, graphs: Graphs, bucket: Bucket) -> None:
+    def _capture(self, bucket: Bucket, graphs: Graphs) -> None:
+        if bucket.size > self._max_captured:
+            return
         arrays = self._staging.open()
-        readouts.write([], bucket.size, arrays)
-        self._place(bucket, [], arrays)
-        forward, reads = graphs.capture(lambda: self._forward(bucket)), {}
-        asked, results = self._asked.first(bucket.size), self._results[: bucket.size]
-        for form in FORMS:
-
-            def read(form: Form = form) -> None:
-                results.copy_(self._read_rows(asked, form))
-
-            reads[form] = graphs.capture(read)
-        bucket.forward, bucket.reads = forward, reads
+        arrays["image_cells"][:] = 0
+        self._feeds.give([], bucket.size, arrays)
+        self._place(bucket, [], [], arrays)
+        bucket.forward = graphs.capture(lambda: self._forward(bucket))

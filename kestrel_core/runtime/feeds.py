@@ -14,17 +14,35 @@ from kestrel_core.step import Coord, Input, Size, Span
 
 
 class Feeds:
-    def __init__(self, model: Moondream, max_slots: int) -> None:
+    def __init__(self, model: Moondream, max_slots: int, max_given: int) -> None:
         self._model = model
-        # By slot, ready to be fed. Slot 0 is that of padding.
-        self.last = model.text.wte.new_zeros((max_slots + 1, model.config.text.dim))
+        # Ready to be fed: what was read last in each slot, where slot 0 is that of padding, and behind the
+        # slots what the host gives.
+        self.rows = model.text.wte.new_zeros((1 + max_slots + max_given, model.config.text.dim))
+        self._given = 1 + max_slots
 
-    def give(self, spans: Sequence[Span]) -> None:
-        """Spans of one position whose input the host knows better than their slot."""
-        inputs = [span.inputs[0] for span in spans if span.inputs is not None]
-        slots = np.array([span.slot for span in spans], np.int64)
-        packed = send(_pack(inputs) | {"slots": slots}, self.last.device)
-        self.last.index_copy_(0, packed["slots"], self.embed(packed))
+    def blank_images(self, count: int) -> Tensor:
+        """Image prefixes [count, prefix, dim] to be filled in behind BOS."""
+        config, wte = self._model.config, self._model.text.wte
+        images = wte.new_zeros((count, config.image_prefix_length, config.text.dim))
+        images[:, 0] = wte[config.tokenizer.bos_id]
+        return images
+
+    def give(self, spans: Sequence[Span], size: int, arrays: Arrays) -> None:
+        """Where among `rows` each position of the spans finds its input, as `sources`, padded to `size`."""
+        sources, inputs = list[int](), list[Input]()
+        for span in spans:
+            if span.inputs is None:
+                sources.append(span.slot)
+            else:
+                first = self._given + len(inputs)
+                sources += range(first, first + len(span.inputs))
+                inputs += span.inputs
+        arrays["sources"][: len(sources)] = sources
+        arrays["sources"][len(sources) : size] = 0
+        if inputs:
+            x = self.embed(send(_pack(inputs), self.rows.device))
+            self.rows[self._given : self._given + len(x)] = x
 
     def pack(self, spans: Sequence[Span]) -> Arrays:
         """For `embed`, once it is on the device. Where an image goes there is BOS, and room for the rest."""
@@ -40,7 +58,7 @@ class Feeds:
         """[tokens, dim]"""
         x, region = self._model.text.embed(packed["token_ids"]), self._model.region
         if len(packed["last_rows"]):
-            x.index_copy_(0, packed["last_rows"], self.last.index_select(0, packed["last_slots"]))
+            x.index_copy_(0, packed["last_rows"], self.rows.index_select(0, packed["last_slots"]))
         if len(packed["coord_rows"]):
             x.index_copy_(0, packed["coord_rows"], region.encode_coord(packed["coords"]))
         if len(packed["size_rows"]):

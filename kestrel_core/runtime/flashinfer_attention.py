@@ -139,7 +139,7 @@ class FlashInferDecode:
         )
         self._planned.record()
 
-    def begin(self) -> Attend:
+    def begin(self) -> CachedAttend:
         return CachedAttend(self._pages.kv_cache, self._rows.cells, self._read)
 
     def _read(self, layer: int, q: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ from torch import Tensor
 from kestrel_core.moondream.fast_vision import Attention
 from kestrel_core.moondream.vision import Vision
 from kestrel_core.runtime.crop_batches import MAX_BATCH_CROPS, CropBatches, Encoded
+from kestrel_core.runtime.graphs import Graphs
 from kestrel_core.step import PreparedImage
 
 
@@ -25,17 +26,18 @@ class ImageEncoder:
         vision_dtype: Literal["auto", "fp8"] = "auto",
         max_batch_crops: int = MAX_BATCH_CROPS,
         attention: Attention = "auto",
+        graphs: Graphs | None = None,
     ) -> None:
         """`batched`: the crops of many pictures go together, on a stream of their own; `compile` allows
         kernels of our own; with `vision_dtype` "fp8" the blocks multiply in 8 bits; `attention` names the
-        implementation to take, where "auto" tries which is fastest.
+        implementation to take, where "auto" tries which is fastest; with `graphs` batches are captured.
 
         All for CUDA. Elsewhere one picture after the other takes the plain path.
         """
         self._vision = vision
         self._batches = None
         if batched and vision.pos_emb.device.type == "cuda":
-            self._batches = CropBatches(vision, compile, vision_dtype, max_batch_crops, attention)
+            self._batches = CropBatches(vision, compile, vision_dtype, max_batch_crops, attention, graphs)
         self._remembered: OrderedDict[str, Encoded] = OrderedDict()
         self._max_remembered = max_remembered
         self._encode_s = 0.0

@@ -5,12 +5,15 @@ Tables are long and seldom change, so each slot's is kept as an array, and made 
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from kestrel_core.runtime.attention import Ints
 from kestrel_core.runtime.staging import Arrays
 from kestrel_core.step import Span
+
+Places = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class PageTables:
@@ -21,25 +24,35 @@ class PageTables:
     def pack(self, spans: Sequence[Span]) -> Arrays:
         """`positions` and `cells` of every token; `indptr`, `indices` and `last_page_len` of every span."""
         size, tables = self._page_size, [self._table(span) for span in spans]
-        places = [np.arange(span.start, span.stop) for span in spans]
-        cells = [table[at // size] * size + at % size for table, at in zip(tables, places, strict=True)]
         indptr = np.zeros(len(spans) + 1, np.int32)
         np.cumsum([len(table) for table in tables], out=indptr[1:])
         return {
-            "positions": np.concatenate(places),
-            "cells": np.concatenate(cells),
+            "positions": np.concatenate([np.arange(span.start, span.stop) for span in spans]),
+            "cells": np.concatenate([self.cells(span) for span in spans]),
             "indptr": indptr,
             "indices": np.concatenate(tables),
             "last_page_len": np.array([(span.stop - 1) % size + 1 for span in spans], np.int32),
         }
 
-    def write(self, spans: Sequence[Span], num_rows: int, arrays: Arrays) -> int:
-        """The same of spans of one position, in the first rows; says how much of `indices` is in use.
+    def cells(self, span: Span) -> Places:
+        """Of all positions of a span."""
+        at, size = np.arange(span.start, span.stop), self._page_size
+        cells: Places = self._table(span)[at // size] * size + at % size
+        return cells
 
-        The rows left over are at position 0, on page 0, which is nobody's.
+    def write(self, spans: Sequence[Span], num_rows: int, arrays: Arrays) -> int:
+        """The same in buffers that stay, with a row and a table for every single position.
+
+        The rows left over are at position 0, on page 0, which is nobody's. Says how much of `indices` is in
+        use.
         """
-        size, count = self._page_size, len(spans)
-        tables, starts = [self._table(span) for span in spans], [span.start for span in spans]
+        size, tables, starts = self._page_size, list[Ints](), list[int]()
+        for span in spans:
+            table = self._table(span)
+            for at in range(span.start, span.stop):
+                tables.append(table[: at // size + 1])
+                starts.append(at)
+        count = len(starts)
         arrays["positions"][:count] = starts
         arrays["cells"][:count] = [
             int(table[-1]) * size + at % size for table, at in zip(tables, starts, strict=True)

@@ -84,7 +84,7 @@ class PagedSdpaDecode:
         if self._max_pages is None:
             self._num_pages = int((indptr[1:] - indptr[:-1]).max())
 
-    def begin(self) -> Attend:
+    def begin(self) -> CachedAttend:
         rows, page_size = self._rows, self._kv_cache.page_size
         device, first, counts = rows.indptr.device, rows.indptr[:-1], rows.indptr.diff()
         at = (first[:, None] + torch.arange(self._num_pages, device=device)).clamp(max=len(rows.indices) - 1)

@@ -117,8 +117,10 @@ class Scheduler:
                 prefilling.append(sequence)
             elif computed <= length and computed < max_context:
                 # One input is left, or the last readout is under way and what it gives has its position.
-                spans.append(self._decode(sequence, computed < length))
-                readings.append((sequence, sequence.epoch, sequence.slot, computed + 1))
+                readout = self._readout(sequence, sequence.num_pending)
+                if readout is not None:
+                    spans.append(self._decode(sequence, computed < length, readout))
+                    readings.append((sequence, sequence.epoch, sequence.slot, computed + 1))
         budget = max(self._limits.step_tokens - len(spans), 1)
         prefills: list[Span] = []
         for sequence in prefilling:
@@ -185,7 +187,7 @@ class Scheduler:
             self.preempt(self._running[-1])
         return False
 
-    def _decode(self, sequence: Sequence, known: bool) -> Span:
+    def _decode(self, sequence: Sequence, known: bool, readout: Readout) -> Span:
         start, pending = sequence.computed, sequence.num_pending
         sequence.computed = start + 1
         sequence.num_pending = pending + 1
@@ -197,7 +199,7 @@ class Scheduler:
             sequence.pages,
             (sequence.inputs[-1],) if known else None,
             None,
-            self._readout(sequence, pending),
+            readout,
             sequence.sampling,
             sequence.num_taken + pending,
         )
@@ -232,7 +234,7 @@ class Scheduler:
         sequence.computed = stop
         return used + stop - start
 
-    def _readout(self, sequence: Sequence, ahead: int = 0) -> Readout:
+    def _readout(self, sequence: Sequence, ahead: int = 0) -> Readout | None:
         try:
             return sequence.reply.readout(ahead)
         except Exception as error:  # a skill is anybody's code; its fault is this request's alone

@@ -92,7 +92,9 @@ class TextReply:
         self._text: list[str] = []
         self._started = False
 
-    def readout(self, ahead: int = 0) -> Readout:
+    def readout(self, ahead: int = 0) -> Readout | None:
+        if ahead >= self._left:
+            return None
         return self._later if self._started or ahead else FIRST_TOKEN
 
     def take(self, sample: Sample) -> Turn:
@@ -147,9 +149,11 @@ class ReasoningReply:
         self._tokens: list[list[int]] = [[]]  # a chunk each, cut at the grounding tokens
         self._coords: list[list[float]] = [[]]
 
-    def readout(self, ahead: int = 0) -> Readout:
+    def readout(self, ahead: int = 0) -> Readout | None:
         if self._answering:
             return self._answer.readout(ahead)
+        if ahead >= self._left:
+            return None
         return self._later if self._started or ahead else FIRST_GROUNDED
 
     def take(self, sample: Sample) -> Turn:

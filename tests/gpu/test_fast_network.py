@@ -17,6 +17,7 @@ from kestrel_core.moondream.moe import MoE
 from kestrel_core.moondream.text import Text
 from kestrel_core.moondream.weights import random_weights
 from kestrel_core.runtime.crop_batches import CropBatches
+from kestrel_core.runtime.graphs import Graphs
 from kestrel_core.runtime.image_encoder import ImageEncoder, encode_image
 from kestrel_core.step import PreparedImage
 
@@ -80,7 +81,11 @@ def test_sums_are_normalised(kernels: Fused, dtype: torch.dtype, rows: int, dim:
 
 @pytest.mark.parametrize(("rows", "dim"), [(3, 1152), (1458, 4304)])
 def test_rows_are_rounded_to_float8(kernels: Fused, rows: int, dim: int) -> None:
-    x, norm = randn(rows, dim, dtype=torch.bfloat16), Norm(randn(dim, seed=2), randn(dim, seed=3), 1e-5)
+    bf16 = torch.bfloat16
+    x, norm = (
+        randn(rows, dim, dtype=bf16),
+        Norm(randn(dim, seed=2, dtype=bf16), randn(dim, seed=3, dtype=bf16), 1e-5),
+    )
     pairs = [(kernels.quantise(x, gelu), plain.quantise(x, gelu)) for gelu in (False, True)]
     pairs.append((kernels.add_norm_float8(x, x, norm)[1], plain.add_norm_float8(x, x, norm)[1]))
     for ours, expected in pairs:
@@ -262,10 +267,14 @@ def pictures() -> list[PreparedImage]:
     return made
 
 
+@pytest.mark.parametrize("captured", [False, True])
 @pytest.mark.parametrize("compile", [False, True])
-def test_pictures_of_a_batch_are_what_they_are_alone(compile: bool) -> None:
+def test_pictures_of_a_batch_are_what_they_are_alone(
+    compile: bool, captured: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    graphs = Graphs(CUDA) if captured else None
     vision = network(MOONDREAM2, torch.bfloat16, layers=0).vision
-    encoder = ImageEncoder(vision, 4, compile=compile, max_batch_crops=24)
+    encoder = ImageEncoder(vision, 4, compile=compile, max_batch_crops=24, graphs=graphs)
     encoder.warm_up()
     together = encoder.encode_many(pictures())
     for ours, image in zip(together, pictures(), strict=True):
@@ -273,6 +282,7 @@ def test_pictures_of_a_batch_are_what_they_are_alone(compile: bool) -> None:
         assert_near(ours, alone, CLOSE[torch.bfloat16])
     torch.cuda.synchronize()
     assert encoder.num_encoded == 9 and encoder.encode_s > 0
+    assert "CUDA graphs" not in caplog.text, "a capture failed"
 
 
 def test_embeddings_fetched_ahead_are_whole_when_another_stream_reads_them() -> None:

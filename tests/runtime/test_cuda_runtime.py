@@ -96,7 +96,7 @@ def test_a_storm_of_replayed_steps_gives_the_same(model: Moondream) -> None:
     _, theirs = runtimes(model)
     ours, _ = runtimes(fast, graphs=graphs)
     ours.warm_up(16)
-    assert graphs.num_captured == 4 * 5  # each size: one pass through the blocks, and four forms of readouts
+    assert graphs.num_captured == 11 + 2 * 3 + 4 * 4  # rows alone, rows beside images, four forms of readouts
     storm = Storm(model.config, ours, theirs, seed=3, max_batch=6, overlaps=True)
     storm.run(60)
     for span, mine, other in storm.pairs:
@@ -216,7 +216,7 @@ def test_a_rehearsal_leaves_no_trace(model: Moondream) -> None:
     ours.encode_image = ImageEncoder(model.vision)
     seen: list[tuple[int, int]] = []
     ours.warm_up(32, lambda done, total: seen.append((done, total)))
-    assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]  # for up to 1, 2, 4 and 6
+    assert seen == [(done, 8) for done in range(1, 9)]  # rows and readouts, each for up to 1, 2, 4 and 6
     assert ours.encode_image.num_encoded == 0
     spans = [Span(1, 0, 6, [1, 2], (0, 1, 2, 3, 4, 5), None, TOKEN)]
     assert ours.launch(StepPlan(spans)).collect() == theirs.launch(StepPlan(spans)).collect()

@@ -50,7 +50,7 @@ class Recorded:
     chunks: list[str] = field(default_factory=list)
     phases: list[int] = field(default_factory=list)
 
-    def readout(self, ahead: int = 0) -> Readout:
+    def readout(self, ahead: int = 0) -> Readout | None:
         return self.reply.readout(ahead)
 
     def take(self, sample: Sample) -> Turn:

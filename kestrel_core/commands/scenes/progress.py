@@ -1,0 +1,28 @@
+"""How far a long run is: a bar on a terminal, and a few lines in a log, which has no bars."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+LINES = 10
+
+
+@contextmanager
+def counted(what: str, total: int, console: Console) -> Iterator[Callable[[int], None]]:
+    """Yields what is to be called with how many more are done."""
+    began, done = time.monotonic(), 0
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        bar = progress.add_task(what, total=total)
+
+        def advance(count: int) -> None:
+            nonlocal done
+            before, done = done, done + count
+            progress.advance(bar, count)
+            if not console.is_terminal and before * LINES // total < done * LINES // total:
+                console.print(f"{what}: {done} of {total}, {time.monotonic() - began:.0f} s", highlight=False)
+
+        yield advance
