@@ -132,14 +132,14 @@ def assemble_engine(
         )
     runtime = _runtime(model, config, page_size, max_context, overlaps)
     if isinstance(runtime, CudaRuntime):
-        runtime.warm_up(config.step_tokens, warming)
+        runtime.warm_up(config.max_step_tokens, warming)
     num_pages = runtime.num_pages
     pool, metrics = PagePool(num_pages), Metrics()
     scheduler = Scheduler(
         pool,
         PrefixCache(pool, config.prefix_cache),
         page_size,
-        Limits(config.max_batch_size, max_context, config.step_tokens),
+        Limits(config.max_batch_size, max_context, config.max_step_tokens),
     )
     loop = StepLoop(
         runtime,
@@ -160,7 +160,7 @@ def assemble_engine(
             config.default_timeout_s,
         ),
         metrics,
-        config.image_workers,
+        config.num_image_workers,
     )
     return Engine(loop, model.language, runtime)
 
@@ -169,7 +169,7 @@ def _runtime(
     model: LoadedModel, config: RuntimeConfig, page_size: int, max_context: int, overlaps: bool | None
 ) -> TorchRuntime | CudaRuntime:
     network, on_cuda = model.network, model.device.type == "cuda"
-    fast = on_cuda and config.runtime == "cuda"
+    fast = on_cuda and config.runtime == "auto"
     tokens = config.kv_cache_tokens or 2 * config.max_batch_size * max_context
     if on_cuda:
         if not fast or config.compile == "off":

@@ -112,8 +112,10 @@ def _decode_file(
     try:
         # Sequential: a large picture streams through instead of going by way of a temporary file.
         image = getattr(pyvips.Image, operation)(encoded, access="sequential", fail_on="error")
-        # Lines come off the decoder one after another: more threads than one only wait for each other.
-        image.set_type(pyvips.GValue.gint_type, "concurrency", 1)
+        if image.interpretation != "cmyk":
+            # Lines come off the decoder one after another, and more threads than one would wait for each
+            # other; only the arithmetic of CMYK outweighs that.
+            image.set_type(pyvips.GValue.gint_type, "concurrency", 1)
         return _render(image, limits)
     except pyvips.Error as error:
         if image is not None and _field(image, "heif-compression") == "hevc":
@@ -134,7 +136,8 @@ def _sniff(encoded: bytes) -> tuple[str, str]:
 
 def _render(image: Any, limits: ImageLimits) -> tuple[NDArray[np.uint8], int]:
     """8-bit RGB and its EXIF orientation. Lazy pixels are computed here, so here `pyvips.Error` comes up."""
-    _check_pixels(image.width, image.height, limits)
+    width, height = image.width, image.height
+    _check_pixels(width, height, limits)
     if image.bands > MAX_CHANNELS:
         raise BadImage(f"the image has {image.bands} channels, and at most {MAX_CHANNELS} make a picture")
     orientation = _field(image, "orientation") or 1
@@ -143,17 +146,16 @@ def _render(image: Any, limits: ImageLimits) -> tuple[NDArray[np.uint8], int]:
         image = image.cast("uchar", shift=True)
     if image.interpretation == "cmyk":
         # Without the profile, as the reference does it: each ink takes its share of what black leaves.
-        white = 255 - image[3]
-        image = white - (image[:3] * white / 255).rint()
+        white = 255 - image.extract_band(3)
+        image = white - (image.extract_band(0, n=3) * white / 255).rint()
     elif image.interpretation != "srgb" or image.bands < 3:
         image = image.colourspace("srgb")
     if image.format != "uchar":
         image = image.cast("uchar")
-    shape = image.height, image.width, image.bands
-    rgb = np.frombuffer(image.write_to_memory(), np.uint8).reshape(shape)
-    if image.bands > 3:  # alpha is dropped, not composited; by planes, four times as fast as rgb[..., :3]
-        rgb = np.stack([rgb[..., channel] for channel in range(3)], axis=2)
-    return rgb, orientation
+    pixels = np.frombuffer(image.write_to_memory(), np.uint8).reshape(height, width, -1)
+    if pixels.shape[2] > 3:  # alpha is dropped, not composited; by planes, as that copies four times as fast
+        pixels = np.stack([pixels[..., channel] for channel in range(3)], axis=2)
+    return pixels, orientation
 
 
 def _field(image: Any, name: str) -> Any:

@@ -29,7 +29,7 @@ def test_every_option_can_be_a_text() -> None:
         seed=-3,
         device="cpu",
         dtype="float16",
-        runtime="cuda",
+        runtime="torch",
         flashinfer="off",
         cuda_graphs=False,
         compile="off",

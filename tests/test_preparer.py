@@ -12,7 +12,7 @@ from fakes import Clock, fake_config
 from PIL import Image
 
 from kestrel_core.errors import BadImage
-from kestrel_core.images import ImageLimits, decode_image
+from kestrel_core.images import ImageLimits, decode_image, image_hash
 from kestrel_core.moondream.crops import cut_crops
 from kestrel_core.preparer import Preparer
 from kestrel_core.step import PreparedImage
@@ -61,6 +61,19 @@ def test_every_way_to_hand_a_picture_over_gives_the_same_crops(tmp_path: Path) -
     assert len({one.key for one in prepared[:5]}) == 1, "five times the same file"
     assert len({one.key for one in prepared[5:]}) == 1, "twice the same pixels"
     assert len(times) == 2
+
+
+def test_a_buffer_may_be_overwritten_once_its_picture_has_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    prepare, _ = make_preparer()
+    buffer = bytearray(png())
+
+    def name_and_overwrite(content: Any, version: int) -> str:
+        key = image_hash(content, version)
+        buffer[:] = png(1)
+        return key
+
+    monkeypatch.setattr("kestrel_core.preparer.image_hash", name_and_overwrite)
+    assert np.array_equal(prepare(buffer).crops, cut_crops(pixels(), VISION).pixels)
 
 
 def test_the_key_follows_the_content() -> None:

@@ -18,6 +18,7 @@ from kestrel_core.moondream.plain import linear as plain_linear
 from kestrel_core.moondream.plain import linear_sum as plain_linear_sum
 
 FLOAT8_MAX = tl.constexpr(448.0)
+MULTIPROCESSORS = 132  # of an H100 or H200; elsewhere pieces are a little too large or small
 FEW_ROWS = 16  # up to here a product is bound by the reading of its weights, and tiles of 16 rows suffice
 
 
@@ -429,13 +430,13 @@ def _tau_content(
 def tau_content(packed: Tensor, matrix: Tensor) -> Tensor:
     """GELU of the first columns of `packed`, times `matrix` [width, dim]: parts [splits, tokens, width]."""
     num_tokens, (width, dim) = len(packed), matrix.shape
-    block_k = 128
-    # Few tokens would occupy few multiprocessors: then the sum is cut into pieces.
-    span = min(256 if num_tokens <= 256 else 2048, triton.cdiv(dim, block_k) * block_k)
+    few = num_tokens <= 256 or packed.dtype == torch.float32  # which would not fit the registers
+    block_m, block_k = 16 if few else 64, 128
+    # The sum is cut into pieces, so many that all multiprocessors get two.
+    piece = dim * triton.cdiv(num_tokens, block_m) // (2 * MULTIPROCESSORS)
+    span = min(max(256, triton.next_power_of_2(piece)), 2048, triton.cdiv(dim, block_k) * block_k)
     splits = triton.cdiv(dim, span)
     partials = torch.empty((splits, num_tokens, width), dtype=torch.float32, device=packed.device)
-    few = num_tokens <= 256 or packed.dtype == torch.float32  # which would not fit the registers
-    block_m = 16 if few else 64
     _tau_content[(triton.cdiv(num_tokens, block_m), splits)](
         packed,
         packed.stride(0),

@@ -44,6 +44,7 @@ class Staging:
 
     def __init__(self, crop_shape: tuple[int, ...], max_crops: int, on_cuda: bool) -> None:
         self._bytes = torch.empty((max_crops, *crop_shape), dtype=torch.uint8, pin_memory=on_cuda)
+        self._array = self._bytes.numpy()  # torch would copy with as many threads as there are cores
         self._read = torch.cuda.Event() if on_cuda else None
 
     def upload(self, images: Sequence[PreparedImage], out: Tensor) -> None:
@@ -53,7 +54,7 @@ class Staging:
         start = 0
         for image in images:
             count = num_crops(image.tiling)
-            self._bytes[start : start + count].copy_(torch.from_numpy(image.crops[:count]))
+            self._array[start : start + count] = image.crops[:count]
             start += count
         out[:start].copy_(self._bytes[:start], non_blocking=True)
         if self._read is not None:

@@ -41,9 +41,10 @@ log = logging.getLogger("kestrel")
 
 Progress = Callable[[int, int], None]
 
-PROMPT_ROWS = 64  # of a small step, unless the batch is larger: a row reads all keys it sees by itself
-IMAGES = (1, 2)  # of small steps that have any; more keep the device busy
-ROWS_BESIDE_IMAGES = (16, 32, 64)
+ROWS = 64  # small steps have so many, or a multiple of it, with some to spare for prompts beside the batch:
+SPARE_ROWS = 32  # but not many more, since a row reads all keys it sees by itself
+IMAGES = (1, 2, 3, 4, 5)  # of small steps that have any; more keep the device busy
+EXACT_ROWS = 64  # in 32 bits, experts of more rows have the host wait (`moondream.plain`)
 
 
 @dataclass(slots=True)
@@ -85,9 +86,17 @@ class CudaRuntime:
         self._page_tables = PageTables(page_size)
         self._graphs = graphs
         self._max_captured = self._attention.max_captured if graphs is not None else 0
-        max_rows = max(max_batch, min(PROMPT_ROWS, self._max_captured))
-        beside_images = [size for size in ROWS_BESIDE_IMAGES if size <= min(max_rows, self._max_captured)]
-        max_images = max(IMAGES) if beside_images else 0
+        max_images = max(IMAGES)
+        if self._on_cuda and config.moe is not None and weight.dtype != torch.bfloat16:
+            self._max_captured, max_images = min(self._max_captured, EXACT_ROWS), 0
+        max_rows = max(max_batch, min(-(-(max_batch + SPARE_ROWS) // ROWS) * ROWS, self._max_captured))
+        sizes = [(0, size) for size in bucket_sizes(max_rows)]
+        sizes += [
+            (num_images, size)
+            for num_images in IMAGES[:max_images]
+            for size in range(ROWS // 2, min(max_rows, self._max_captured) + 1, ROWS // 2)
+        ]
+        max_images = max(num_images for num_images, _ in sizes)
         self._staging = Staging(
             Readings.fields(max_batch)
             | {
@@ -107,8 +116,6 @@ class CudaRuntime:
         self._readings = Readings(model, self._feeds, self._inputs)
         self._pictures = self._feeds.blank_images(max_images)
         self._image_positions = torch.arange(self._prefix, device=weight.device).repeat(max_images)
-        sizes = [(0, size) for size in bucket_sizes(max_rows)]
-        sizes += [(num_images, size) for num_images in IMAGES for size in beside_images]
         self._buckets = [self._make_bucket(*size) for size in sizes]
 
     @property

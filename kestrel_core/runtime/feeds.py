@@ -46,13 +46,12 @@ class Feeds:
 
     def pack(self, spans: Sequence[Span]) -> Arrays:
         """For `embed`, once it is on the device. Where an image goes there is BOS, and room for the rest."""
-        bos, inputs = self._model.config.tokenizer.bos_id, list[Input | Span]()
+        in_images = sum(span.stop - span.start for span in spans if span.image is not None)
+        inputs = list[Input | Span]()
         for span in spans:
-            if span.image is not None:
-                inputs += [bos] * (span.stop - span.start)
-            else:
+            if span.image is None:
                 inputs += [span] if span.inputs is None else span.inputs
-        return _pack(inputs)
+        return _pack(inputs, [self._model.config.tokenizer.bos_id] * in_images)
 
     def embed(self, packed: Mapping[str, Tensor]) -> Tensor:
         """[tokens, dim]"""
@@ -66,13 +65,23 @@ class Feeds:
         return x
 
 
-def _pack(inputs: Sequence[Input | Span]) -> Arrays:
+def _pack(inputs: Sequence[Input | Span], before: Sequence[int] = ()) -> Arrays:
     """Tokens for all, and apart from them what is none. A span stands for what its slot read last."""
-    last = [(row, i.slot) for row, i in enumerate(inputs) if isinstance(i, Span)]
-    coords = [(row, i.value) for row, i in enumerate(inputs) if isinstance(i, Coord)]
-    sizes = [(row, i) for row, i in enumerate(inputs) if isinstance(i, Size)]
+    tokens = list(before)
+    last, coords, sizes = list[tuple[int, int]](), list[tuple[int, float]](), list[tuple[int, Size]]()
+    for row, one in enumerate(inputs, len(before)):
+        if isinstance(one, int):
+            tokens.append(one)
+            continue
+        tokens.append(0)
+        if isinstance(one, Span):
+            last.append((row, one.slot))
+        elif isinstance(one, Coord):
+            coords.append((row, one.value))
+        else:
+            sizes.append((row, one))
     return {
-        "token_ids": np.array([i if isinstance(i, int) else 0 for i in inputs], np.int64),
+        "token_ids": np.array(tokens, np.int64),
         "last_rows": np.array([row for row, _ in last], np.int64),
         "last_slots": np.array([slot for _, slot in last], np.int64),
         "coord_rows": np.array([row for row, _ in coords], np.int64),

@@ -50,6 +50,6 @@ def no_waiting() -> Iterator[None]:
 
 
 def bucket_sizes(max_size: int) -> list[int]:
-    """The sizes that batches are padded to: powers of two while small, then by eights."""
-    sizes = [1, 2, 4, *range(8, 17, 8), *range(24, max_size, 8)]
+    """The sizes that batches are padded to: powers of two while small, then by eights, then by sixteens."""
+    sizes = [1, 2, 4, *range(8, 64, 8), *range(64, max_size, 16)]
     return [size for size in sizes if size < max_size] + [max_size]

@@ -38,7 +38,7 @@ class Packing:
         return views
 
     def host_buffer(self, pinned: bool) -> tuple[Tensor, Arrays]:
-        buffer = torch.zeros(self.num_bytes, dtype=torch.uint8, pin_memory=pinned)
+        buffer = torch.empty(self.num_bytes, dtype=torch.uint8, pin_memory=pinned)
         return buffer, {name: view.numpy() for name, view in self.tensors(buffer).items()}
 
 
@@ -60,6 +60,8 @@ class Staging:
         self._buffer = torch.zeros(self._packing.num_bytes, dtype=torch.uint8, device=device)
         self.tensors = self._packing.tensors(self._buffer)
         self._hosts = [self._packing.host_buffer(pinned=self._on_cuda) for _ in range(num_buffers)]
+        for buffer, _ in self._hosts:
+            buffer.zero_()  # what a step leaves as it is must be sound too
         self._copied = [torch.cuda.Event() for _ in self._hosts] if self._on_cuda else []
         self._turn = 0
 

@@ -266,7 +266,7 @@ def test_what_waits_for_the_device_is_not_captured_and_still_served(caplog: pyte
 @pytest.mark.parametrize("name", ["moondream2", "moondream3-preview"])
 def test_a_full_size_engine_is_planned_and_captured(name: str, caplog: pytest.LogCaptureFixture) -> None:
     needs_flashinfer()
-    config = RuntimeConfig(model=name, device="cuda", weights="random", max_batch_size=16, runtime="cuda")
+    config = RuntimeConfig(model=name, device="cuda", weights="random", max_batch_size=16)
     seen: list[tuple[int, int]] = []
     with caplog.at_level(logging.WARNING, "kestrel"):
         engine = assemble_engine(open_model(config), config, warming=lambda *at: seen.append(at))

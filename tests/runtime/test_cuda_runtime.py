@@ -96,7 +96,7 @@ def test_a_storm_of_replayed_steps_gives_the_same(model: Moondream) -> None:
     _, theirs = runtimes(model)
     ours, _ = runtimes(fast, graphs=graphs)
     ours.warm_up(16)
-    assert graphs.num_captured == 11 + 2 * 3 + 4 * 4  # rows alone, rows beside images, four forms of readouts
+    assert graphs.num_captured == 11 + 5 * 2 + 4 * 4  # rows alone, rows beside images, four forms of readouts
     storm = Storm(model.config, ours, theirs, seed=3, max_batch=6, overlaps=True)
     storm.run(60)
     for span, mine, other in storm.pairs:

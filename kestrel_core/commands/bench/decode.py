@@ -63,7 +63,7 @@ def bench_decode(
         for batch, floor_ms in zip(batches, floors_ms, strict=True):
             status.update(f"decoding, {batch} at a time")
             times = time_decode(
-                engine.loop.runtime, model.network.config, batch, context, steps, config.step_tokens
+                engine.loop.runtime, model.network.config, batch, context, steps, config.max_step_tokens
             )
             rows.append({"batch": batch, "context": context, **step_row(times, batch, floor_ms)})
         engine.loop.runtime.close()

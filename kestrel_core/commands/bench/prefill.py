@@ -45,7 +45,7 @@ def bench_prefill(
         config = replace(
             config,
             max_batch_size=max(counts),
-            step_tokens=max(config.step_tokens, max(counts) * tokens),
+            step_tokens=max(config.max_step_tokens, max(counts) * tokens),
             kv_cache_tokens=config.kv_cache_tokens or max(counts) * (tokens + 16) + 16,
         )
         status.update("measuring the pace of copies and products")
