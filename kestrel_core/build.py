@@ -151,6 +151,7 @@ def assemble_engine(
             ImageLimits(config.max_image_bytes, config.max_image_pixels),
             time.monotonic,
             metrics.image_decode_s.observe,
+            leave_cutting=runtime.encode_image.cuts,
         ),
         QueueLimits(
             config.max_queue,

@@ -10,9 +10,13 @@ from concurrent.futures import Future
 from threading import Lock
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from kestrel_core.images import ImageLimits, decode_image, image_hash, read_file
 from kestrel_core.moondream.config import VisionConfig
-from kestrel_core.moondream.crops import PREPROCESSING_VERSION, cut_crops
+from kestrel_core.moondream.crops import PREPROCESSING_VERSION, choose_tiling, cut_crops
+from kestrel_core.moondream.resampling import can_cut
 from kestrel_core.step import PreparedImage
 
 
@@ -24,12 +28,15 @@ class Preparer:
         clock: Callable[[], float],
         observe: Callable[[float], None],
         max_remembered: int = 16,
+        leave_cutting: bool = False,
     ) -> None:
+        """`leave_cutting`: pictures stay whole where the device can cut them to the same bytes."""
         self._vision = vision
         self._limits = limits
         self._clock = clock
         self._observe = observe
         self._max_remembered = max_remembered
+        self._leave_cutting = leave_cutting
         self._known: OrderedDict[str, Future[PreparedImage]] = OrderedDict()
         self._lock = Lock()
 
@@ -59,8 +66,7 @@ class Preparer:
     def _prepare(self, key: str, source: Any, promise: "Future[PreparedImage]") -> None:
         began = self._clock()
         try:
-            crops = cut_crops(decode_image(source, self._limits), self._vision)
-            promise.set_result(PreparedImage(key, crops.pixels, crops.tiling))
+            promise.set_result(self._cut(key, decode_image(source, self._limits)))
         except BaseException as error:
             promise.set_exception(error)
             with self._lock:
@@ -68,3 +74,12 @@ class Preparer:
         finally:
             with self._lock:
                 self._observe(self._clock() - began)
+
+    def _cut(self, key: str, rgb: NDArray[np.uint8]) -> PreparedImage:
+        height, width, _ = rgb.shape
+        if self._leave_cutting and can_cut(height, width, self._vision):
+            rows, cols = choose_tiling(height, width, self._vision)
+            if rows * cols <= self._vision.max_crops:  # more do not fit the device's batches
+                return PreparedImage(key, None, (rows, cols), rgb)
+        crops = cut_crops(rgb, self._vision)
+        return PreparedImage(key, crops.pixels, crops.tiling)

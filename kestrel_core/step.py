@@ -24,11 +24,14 @@ Input = int | Coord | Size
 
 
 class PreparedImage(NamedTuple):
-    """A picture cut into crops: uint8 [crops, size, size, 3], the global first. Equal keys, equal crops."""
+    """A picture ready for the encoder, cut into crops or left whole for the device to cut. Equal keys, equal
+    crops.
+    """
 
     key: str
-    crops: Any
+    crops: Any  # uint8 [crops, size, size, 3], the global first; None where there is `rgb`
     tiling: tuple[int, int]
+    rgb: Any = None  # uint8 [height, width, 3]
 
 
 class Kind(Enum):

@@ -28,6 +28,7 @@ ROWS = (
     "wire",
     "messages",
     "config images tokenizer metrics hub",
+    "moondream.resampling",
     "moondream.crops",
     "moondream.config",
     "errors",
@@ -39,7 +40,15 @@ KNOWS_ONLY = {
     "client": {"wire", "messages", "errors"},
     "scheduler": {"sequence", "step", "metrics", "errors"},
     "skills": {"sequence", "step", "messages", "tokenizer", "moondream.config", "errors"},
-    "runtime": {"moondream", "moondream.crops", "moondream.config", "step", "config", "errors"},
+    "runtime": {
+        "moondream",
+        "moondream.resampling",
+        "moondream.crops",
+        "moondream.config",
+        "step",
+        "config",
+        "errors",
+    },
 }
 
 # The lower half holds tensors; whoever is not named here knows neither torch nor the rooms made of it.

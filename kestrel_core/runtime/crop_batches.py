@@ -1,9 +1,8 @@
 """The crops of many pictures through the vision network together, on a stream of their own.
 
-Crops travel as bytes, through two pinned buffers in turn, and are normalised on the device. A batch is padded
-to one of a few sizes, each of which is captured into a graph: a block is some ten launches, and of few crops
-the device is done before the host has launched the next. A picture's crops are never split, but for a very
-long one, which has more of them than a batch.
+A batch is padded to one of a few sizes, each of which is captured into a graph: a block is some ten launches,
+and of few crops the device is done before the host has launched the next. A picture's crops are never split,
+but for a very long one, which has more of them than a batch.
 """
 
 import logging
@@ -18,6 +17,7 @@ from torch import Tensor
 from kestrel_core.moondream.fast_vision import Attention, FastVision
 from kestrel_core.moondream.fused import choose_fused
 from kestrel_core.moondream.vision import Mosaic, Vision, num_crops
+from kestrel_core.runtime.crop_uploads import CropUploads
 from kestrel_core.runtime.graphs import Graphs, Work
 from kestrel_core.step import PreparedImage
 
@@ -37,28 +37,6 @@ class Encoded(NamedTuple):
             stream.wait_event(self.ready)
             self.embeddings.record_stream(stream)  # else its memory returns while this stream still reads
         return self.embeddings
-
-
-class Staging:
-    """A pinned buffer. Filled again only when the device has read it."""
-
-    def __init__(self, crop_shape: tuple[int, ...], max_crops: int, on_cuda: bool) -> None:
-        self._bytes = torch.empty((max_crops, *crop_shape), dtype=torch.uint8, pin_memory=on_cuda)
-        self._array = self._bytes.numpy()  # torch would copy with as many threads as there are cores
-        self._read = torch.cuda.Event() if on_cuda else None
-
-    def upload(self, images: Sequence[PreparedImage], out: Tensor) -> None:
-        """The crops that need encoding into the first rows of `out`, without waiting for the copy."""
-        if self._read is not None:
-            self._read.synchronize()
-        start = 0
-        for image in images:
-            count = num_crops(image.tiling)
-            self._array[start : start + count] = image.crops[:count]
-            start += count
-        out[:start].copy_(self._bytes[:start], non_blocking=True)
-        if self._read is not None:
-            self._read.record()
 
 
 class CropBatches:
@@ -81,12 +59,8 @@ class CropBatches:
             self._encode = FastVision(vision, fused, vision_dtype == "fp8", attention)
         self._mosaic = Mosaic(config, self._device)
         self._max_crops = max(max_crops, 1 + config.max_crops)  # most pictures fit
-        self._crop_shape = (config.crop_size, config.crop_size, config.in_channels)
         self._stream = torch.cuda.Stream(self._device) if on_cuda else None
-        self._staging = deque(Staging(self._crop_shape, self._max_crops, on_cuda) for _ in range(2))
-        self._crops = torch.zeros(
-            (self._max_crops, *self._crop_shape), dtype=torch.uint8, device=self._device
-        )
+        self._uploads = CropUploads(config, self._max_crops, self._device)
         self._features = vision.pos_emb.new_empty((self._max_crops, *vision.pos_emb.shape[1:]))
         self._graphs = graphs
         self._captured: dict[int, Work] = {}
@@ -95,7 +69,7 @@ class CropBatches:
 
     @torch.inference_mode()
     def __call__(self, images: Sequence[PreparedImage]) -> list[Encoded]:
-        return [encoded for batch in self._cut(images) for encoded in self._run(batch)]
+        return [encoded for batch in self._split(images) for encoded in self._run(batch)]
 
     def busy_s(self) -> float:
         """Seconds the device has spent on batches that are done."""
@@ -117,10 +91,11 @@ class CropBatches:
                         self._graphs = None
                 self._encode_batch(size)
                 self._project(self._features[:1], [(1, 1)])
+            self._uploads.warm_up()
         if self._stream is not None:
             self._stream.synchronize()
 
-    def _cut(self, images: Sequence[PreparedImage]) -> Iterator[list[PreparedImage]]:
+    def _split(self, images: Sequence[PreparedImage]) -> Iterator[list[PreparedImage]]:
         batch: list[PreparedImage] = []
         room = self._max_crops
         for image in images:
@@ -155,8 +130,7 @@ class CropBatches:
     def _run_batch(self, images: Sequence[PreparedImage], count: int) -> None:
         """Rows past the crops are those of an earlier batch, whose outcome nobody reads."""
         size = next(size for size in batch_sizes(self._max_crops) if size >= count)
-        self._staging[0].upload(images, out=self._crops)
-        self._staging.rotate()
+        self._uploads.upload(images)
         captured = self._captured.get(size)
         if captured is not None:
             captured()
@@ -164,7 +138,7 @@ class CropBatches:
             self._encode_batch(size)
 
     def _encode_batch(self, size: int) -> None:
-        self._features[:size] = self._encode(self._crops[:size])
+        self._features[:size] = self._encode(self._uploads.crops[:size])
 
     def _project(self, features: Tensor, tilings: Sequence[tuple[int, int]]) -> Tensor:
         embeddings: Tensor = self._vision.proj_mlp(self._mosaic(features, tilings))

@@ -44,6 +44,11 @@ class ImageEncoder:
         self.num_encoded = 0
 
     @property
+    def cuts(self) -> bool:
+        """Whether pictures may come whole."""
+        return self._batches is not None
+
+    @property
     def encode_s(self) -> float:
         """Seconds spent on pictures: the device's, where it works by itself."""
         return self._encode_s if self._batches is None else self._batches.busy_s()
@@ -59,10 +64,6 @@ class ImageEncoder:
             if key in self._remembered:
                 self._remembered.move_to_end(key)
         return [found[image.key].on_current_stream() for image in images]
-
-    def prefetch(self, images: Sequence[PreparedImage]) -> None:
-        """Start encoding pictures that will be asked for soon, beside whatever else the device does."""
-        self._encode(images[: self._max_remembered])
 
     def warm_up(self) -> None:
         """Run every size of batch once, so that no request pays for what is made at first sight."""

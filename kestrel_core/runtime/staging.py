@@ -14,7 +14,7 @@ from torch import Tensor
 Arrays = dict[str, np.ndarray[Any, Any]]
 Field = tuple[type[np.generic], tuple[int, ...]]
 
-DTYPES = {np.int32: torch.int32, np.int64: torch.int64, np.float32: torch.float32}
+DTYPES = {np.uint8: torch.uint8, np.int32: torch.int32, np.int64: torch.int64, np.float32: torch.float32}
 ALIGNMENT = 16
 
 

@@ -3,9 +3,15 @@
 import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 from tiny import tiny_config, tiny_model
 
+from kestrel_core.images import ImageLimits
+from kestrel_core.moondream.config import MOONDREAM2
+from kestrel_core.moondream.crops import cut_crops
+from kestrel_core.moondream.resampling import can_cut
 from kestrel_core.moondream.vision import num_crops
+from kestrel_core.preparer import Preparer
 from kestrel_core.runtime.crop_batches import CropBatches, batch_sizes
 from kestrel_core.runtime.image_encoder import ImageEncoder, encode_image
 from kestrel_core.step import PreparedImage
@@ -80,17 +86,45 @@ def test_more_pictures_than_are_remembered_are_all_given() -> None:
     assert torch.equal(encoder(PICTURES[0]), given[0]) and encoder.num_encoded == 7
 
 
-def test_what_was_fetched_ahead_is_there() -> None:
-    encoder = ImageEncoder(tiny_model(CONFIG).vision, max_remembered=2)
-    encoder.prefetch(PICTURES[:3])
-    assert encoder.num_encoded == 2, "the third would drive out the first"
-    encoder.encode_many(PICTURES[:2])
-    assert encoder.num_encoded == 2
-
-
 def test_one_bad_picture_leaves_the_others_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     encoder = ImageEncoder(tiny_model(CONFIG).vision)
     with pytest.raises(RuntimeError):
         encoder.encode_many([PICTURES[0], PICTURES[1]._replace(crops=np.zeros((2, 5, 5, 3), np.uint8))])
     encoder(PICTURES[0])
     assert encoder.num_encoded == 1
+
+
+def test_a_picture_cut_by_the_device_has_the_embeddings_of_its_crops() -> None:
+    """Whole ones and cut ones in one batch, more sizes than tables are kept of, and the same one again."""
+    config = tiny_config(2)
+    vision, rng = tiny_model(config, seed=2).vision, np.random.default_rng(5)
+    sizes = [(int(height), int(width)) for height, width in rng.integers(20, 120, (20, 2))]
+    whole, cut = [], []
+    for index, (height, width) in enumerate([*sizes, (30, 20), sizes[0]]):
+        rgb = rng.integers(0, 256, (height, width, 3), np.uint8)
+        assert can_cut(height, width, config.vision)
+        crops = cut_crops(rgb, config.vision)
+        cut.append(PreparedImage(str(index), crops.pixels, crops.tiling))
+        whole.append(PreparedImage(str(index), None, crops.tiling, rgb) if index % 5 else cut[-1])
+    batches = CropBatches(vision, compile=False)
+    for ours, expected in zip(batches(whole), batches(cut), strict=True):
+        torch.testing.assert_close(ours.embeddings, expected.embeddings, atol=1e-6, rtol=1e-6)
+    assert {image.tiling for image in cut} > {(1, 1)}
+
+
+def test_pictures_are_left_whole_only_where_that_is_asked_for_and_exact() -> None:
+    vision, small, large = (
+        MOONDREAM2.vision,
+        np.zeros((40, 30, 3), np.uint8),
+        np.zeros((2100, 2100, 3), np.uint8),
+    )
+
+    def prepare(leave_cutting: bool, rgb: NDArray[np.uint8]) -> PreparedImage:
+        seconds = list[float]()
+        return Preparer(vision, ImageLimits(), lambda: 0.0, seconds.append, leave_cutting=leave_cutting)(rgb)
+
+    assert prepare(False, small).rgb is None and prepare(False, small).crops is not None
+    assert prepare(True, small).rgb is not None and prepare(True, small).crops is None
+    assert prepare(True, small).tiling == prepare(False, small).tiling
+    assert prepare(True, large).rgb is None, "too many pixels to be cut there"
+    assert prepare(True, np.zeros((400, 10_000, 3), np.uint8)).rgb is None, "too many tiles"
