@@ -133,7 +133,7 @@ def _experts(
 
 def experts(h: Tensor, ids: Tensor, weights: Tensor, fc1: Tensor, fc2: Tensor) -> Pairs:
     if len(h) > FEW_TOKENS:
-        return grouped_experts(h, ids, weights, fc1, fc2, geglu)
+        return grouped_experts(h, ids, weights, fc1, fc2, geglu, invert)
     return Pairs(few_tokens_experts(h, ids, fc1, fc2), weights, None)
 
 
@@ -185,3 +185,15 @@ def geglu(u: Tensor) -> Tensor:
     block = min(1024, triton.next_power_of_2(inner))
     _geglu[(num_rows, triton.cdiv(inner, block))](u, out, INNER=inner, BLOCK=block, num_warps=4)
     return out
+
+
+@triton.jit
+def _invert(order: tl.tensor, places: tl.tensor, count: tl.tensor, BLOCK: tl.constexpr) -> None:
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(places + tl.load(order + at, mask=at < count, other=0), at, mask=at < count)
+
+
+def invert(order: Tensor) -> Tensor:
+    places = torch.empty_like(order)
+    _invert[(triton.cdiv(len(order), 512),)](order, places, len(order), BLOCK=512, num_warps=4)
+    return places

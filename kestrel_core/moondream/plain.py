@@ -84,11 +84,17 @@ def route(scores: Tensor, top: int) -> tuple[Tensor, Tensor]:
 
 
 def experts(h: Tensor, ids: Tensor, weights: Tensor, fc1: Tensor, fc2: Tensor) -> Pairs:
-    return grouped_experts(h, ids, weights, fc1, fc2, geglu)
+    return grouped_experts(h, ids, weights, fc1, fc2, geglu, invert)
 
 
 def grouped_experts(
-    h: Tensor, ids: Tensor, weights: Tensor, fc1: Tensor, fc2: Tensor, activate: Callable[[Tensor], Tensor]
+    h: Tensor,
+    ids: Tensor,
+    weights: Tensor,
+    fc1: Tensor,
+    fc2: Tensor,
+    activate: Callable[[Tensor], Tensor],
+    invert: Callable[[Tensor], Tensor],
 ) -> Pairs:
     """Pairs sorted by expert, then a grouped product for each matrix. The host learns nothing of them."""
     num_experts, top = len(fc1), ids.shape[1]
@@ -97,8 +103,12 @@ def grouped_experts(
     edges = torch.arange(num_experts, dtype=torch.uint8, device=h.device)
     ends = torch.searchsorted(of_expert, edges, right=True, out_int32=True)
     values = _grouped(activate(_grouped(h[order // top], fc1, ends)), fc2, ends)
-    rows = torch.empty_like(order).scatter_(0, order, torch.arange(len(order), device=h.device))
-    return Pairs(values, weights, rows)
+    return Pairs(values, weights, invert(order))
+
+
+def invert(order: Tensor) -> Tensor:
+    """Where each number stands in a permutation."""
+    return torch.empty_like(order).scatter_(0, order, torch.arange(len(order), device=order.device))
 
 
 def _grouped(x: Tensor, weights: Tensor, ends: Tensor) -> Tensor:

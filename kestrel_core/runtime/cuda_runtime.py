@@ -41,8 +41,7 @@ log = logging.getLogger("kestrel")
 
 Progress = Callable[[int, int], None]
 
-ROWS = 64  # small steps have so many, or a multiple of it, with some to spare for prompts beside the batch:
-SPARE_ROWS = 32  # but not many more, since a row reads all keys it sees by itself
+ROWS = 64  # small steps have so many at most, or a multiple of it
 IMAGES = (1, 2, 3, 4, 5)  # of small steps that have any; more keep the device busy
 EXACT_ROWS = 64  # in 32 bits, experts of more rows have the host wait (`moondream.plain`)
 
@@ -89,7 +88,9 @@ class CudaRuntime:
         max_images = max(IMAGES)
         if self._on_cuda and config.moe is not None and weight.dtype != torch.bfloat16:
             self._max_captured, max_images = min(self._max_captured, EXACT_ROWS), 0
-        max_rows = max(max_batch, min(-(-(max_batch + SPARE_ROWS) // ROWS) * ROWS, self._max_captured))
+        # Prompts need rows beside the batch's own, but not without end: each reads the keys it sees by itself.
+        wanted = max_batch + min(2 * max_batch + ROWS // 2, 2 * ROWS)
+        max_rows = max(max_batch, min(-(-wanted // ROWS) * ROWS, self._max_captured))
         sizes = [(0, size) for size in bucket_sizes(max_rows)]
         sizes += [
             (num_images, size)

@@ -9,8 +9,9 @@ import platform
 import time
 from collections import defaultdict
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from random import Random
@@ -20,17 +21,21 @@ from typing import Any
 import numpy as np
 import torch
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import Progress
 from rich.table import Table
 
-from kestrel_core.build import assemble_engine, open_model
+from kestrel_core.build import LoadedModel, assemble_engine, open_model
+from kestrel_core.commands.bench.machine import describe_machine, describe_versions, find_commit
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.errors import InvalidRequest, UnsupportedSkill
 
+from . import asking
 from .answers import Answers, EngineAnswers, ServerAnswers
 from .asking import Asked, scene_requests
 from .compare import Way, engine_ways, server_ways
-from .pictures import Folder, NewPictures, Picture, Pictures
+from .pictures import Picture, Pictures, open_pictures
+from .progress import counted
+from .record import recording
 from .score import MEANINGS, Scores, grade
 from .sheet import Card, Shown, check_suffix, write_sheet
 
@@ -49,6 +54,8 @@ class EvalOptions:
     pictures: Path | None = None  # a folder of somebody else's
     report: Path | None = None
     sheet: Path | None = None
+    record: Path | None = None  # every choice the engine makes goes here
+    logprobs: bool = False  # and how likely each token was to it
 
 
 @dataclass
@@ -70,10 +77,8 @@ class Evaluation:
 def eval_scenes(options: EvalOptions, config: RuntimeConfig, console: Console) -> bool:
     """Print the table; True when every target is met and every way gave the same answers."""
     _check(options)
-    pictures: Pictures = (
-        Folder(options.pictures) if options.pictures else NewPictures(options.seed, options.scenes)
-    )
-    with _asked(options, config, console) as (answers, ways):
+    pictures = open_pictures(options.pictures, options.seed, options.scenes)
+    with _asked(options, config, len(pictures), console) as (answers, ways):
         found = evaluate(answers, ways, pictures, options.seed, console)
     document = _document(options, config, found, len(pictures))
     _print(document, found, console)
@@ -89,11 +94,17 @@ def _check(options: EvalOptions) -> None:
     for name, number in (("scenes", options.scenes), ("concurrency", options.callers)):
         if number is not None and number < 1:
             raise InvalidRequest(f"{name} is {number}; it must be at least 1")
-    for path in (options.report, options.sheet):
+    for path in (options.report, options.sheet, options.record):
         if path is not None and not path.absolute().parent.is_dir():
             raise InvalidRequest(f"{path} cannot be written: there is no such folder")
     if options.sheet is not None:
         check_suffix(options.sheet)
+    if options.record is not None and (options.url is not None or options.compare):
+        raise InvalidRequest(
+            "--record is for an engine here, asked in one way: leave out --url and --compare"
+        )
+    if options.logprobs and options.record is None:
+        raise InvalidRequest("--logprobs are written into the record; give a --record")
 
 
 def evaluate(
@@ -101,13 +112,12 @@ def evaluate(
 ) -> Evaluation:
     found = Evaluation(ways)
     began = time.monotonic()
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    with Progress(*columns, console=console, transient=True) as progress:
-        bar = progress.add_task("scenes", total=len(pictures))
+    painters = ThreadPoolExecutor(min(AT_ONCE, os.cpu_count() or 1))
+    with painters, counted("pictures", len(pictures), console) as advance:
         for start in range(0, len(pictures), AT_ONCE):
-            chunk = [pictures[i] for i in range(start, min(start + AT_ONCE, len(pictures)))]
-            _ask_about(answers, chunk, seed, found)
-            progress.advance(bar, len(chunk))
+            numbers = range(start, min(start + AT_ONCE, len(pictures)))
+            _ask_about(answers, list(painters.map(pictures.__getitem__, numbers)), seed, found)
+            advance(len(numbers))
     found.seconds = time.monotonic() - began
     return found
 
@@ -140,7 +150,7 @@ def _ask_about(answers: Answers, chunk: list[Picture], seed: int, found: Evaluat
 
 @contextmanager
 def _asked(
-    options: EvalOptions, config: RuntimeConfig, console: Console
+    options: EvalOptions, config: RuntimeConfig, num_pictures: int, console: Console
 ) -> Iterator[tuple[Answers, list[Way]]]:
     """Who is asked, and in which other ways."""
     if options.url is not None and options.compare:
@@ -156,10 +166,33 @@ def _asked(
         if options.compare:
             with engine_ways(model, config) as asked:
                 yield asked
+        elif options.record is not None:
+            about = _about_record(options, config, model, num_pictures)
+            vision = model.network.config.vision
+            with recording(options.record, about, asking.SETTINGS, vision, options.logprobs) as noted:
+                engine = assemble_engine(model, config, noted.skills)
+                with closing(EngineAnswers(engine, options.callers or config.max_batch_size)) as plain:
+                    yield noted.through(plain), []
         else:
-            callers = options.callers or config.max_batch_size
-            with closing(EngineAnswers(assemble_engine(model, config), callers)) as engine:
-                yield engine, []
+            engine = assemble_engine(model, config)
+            with closing(EngineAnswers(engine, options.callers or config.max_batch_size)) as plain:
+                yield plain, []
+
+
+def _about_record(
+    options: EvalOptions, config: RuntimeConfig, model: LoadedModel, num_pictures: int
+) -> dict[str, Any]:
+    """What a record says of the run it is of. The first three lines are what its pictures are drawn from."""
+    return {
+        "seed": options.seed,
+        "num_pictures": num_pictures,
+        "folder": str(options.pictures) if options.pictures else None,
+        "dtype": str(model.network.text.wte.dtype).removeprefix("torch."),
+        "config": asdict(config),
+        "machine": describe_machine(config.device),
+        "versions": describe_versions(config.device),
+        "commit": find_commit(),
+    }
 
 
 def _document(

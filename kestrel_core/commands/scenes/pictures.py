@@ -144,6 +144,11 @@ class Folder:
         return Picture(path.name, data, width, height, scene, outlines)
 
 
+def open_pictures(folder: Path | None, seed: int, count: int) -> Pictures:
+    """Somebody else's, where there is a folder; else new ones."""
+    return NewPictures(seed, count) if folder is None else Folder(folder)
+
+
 def _thing(shape: Mapping[str, Any]) -> Thing:
     """Where it is and what it is called; how it was drawn is not known."""
     for name, known in (("shape", SHAPES), ("colour", COLOURS), ("size", SIZES)):

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Self, TextIO
 
 from kestrel_core.errors import InvalidRequest, KestrelError, UnsupportedSkill
 from kestrel_core.images import ImageLimits, decode_image
-from kestrel_core.messages import Request, Settings
+from kestrel_core.messages import Request, Settings, parse_settings
 from kestrel_core.moondream.config import VisionConfig
 from kestrel_core.moondream.crops import cut_crops
 from kestrel_core.sequence import Prompt, Reply, Turn
@@ -29,6 +29,7 @@ from .answers import Answer, Answers
 
 FORMAT = "kestrel choices 1"
 SKILLS = ("query", "caption", "detect", "point", "segment")
+TOP = 2  # tokens whose log probabilities are noted, if any are: their distance is that of their logits
 
 
 class Choice(NamedTuple):
@@ -43,7 +44,7 @@ class Choice(NamedTuple):
             "token": sample.token,
             "coord": sample.coord,
             "size": sample.size,
-            "logprob": sample.logprob,
+            "top": sample.top or None,
             "fed": self.fed,  # a coordinate is a list of one number, a size one of two
         }
         return {name: value for name, value in document.items() if value is not None}
@@ -51,7 +52,8 @@ class Choice(NamedTuple):
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
         size = Size(*map(float, document["size"])) if "size" in document else None
-        sample = Sample(document.get("token"), document.get("coord"), size, document.get("logprob"))
+        top = tuple((int(token), float(logprob)) for token, logprob in document.get("top", ()))
+        sample = Sample(document.get("token"), document.get("coord"), size, top=top)
         fed = tuple(map(_input, document["fed"])) if "fed" in document else None
         return cls(Kind(document["kind"]), sample, fed)
 
@@ -91,13 +93,14 @@ class NotedReply:
     reply: Reply
     choices: list[Choice] = field(default_factory=list)
 
-    def readout(self, ahead: int = 0) -> Readout:
+    def readout(self, ahead: int = 0) -> Readout | None:
         return self.reply.readout(ahead)
 
     def take(self, sample: Sample) -> Turn:
-        kind = self.reply.readout().kind
+        readout = self.reply.readout()
+        assert readout is not None
         turn = self.reply.take(sample)
-        self.choices.append(Choice(kind, sample, turn.feed))
+        self.choices.append(Choice(readout.kind, sample, turn.feed))
         return turn
 
     def cut(self) -> Turn:
@@ -138,7 +141,7 @@ class Recording:
         self.skills = SkillRegistry(*(NotedSkill(standard[name], self._replies) for name in SKILLS))
         self._file = file
         self._vision = vision
-        self._logprobs = int(logprobs)
+        self._logprobs = TOP if logprobs else 0
 
     def through(self, answers: Answers) -> Answers:
         def ask(requests: Sequence[Request]) -> list[Answer]:
@@ -192,13 +195,13 @@ class Record:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self.about = next(self._lines(), {})
-        if self.about.get("format") != FORMAT:
+        self.about: dict[str, Any] = next(self._lines(), {})
+        if not isinstance(self.about, dict) or self.about.get("format") != FORMAT:
             raise InvalidRequest(f"{path} holds no choices; make it with kestrel eval scenes --record")
 
     @cached_property
     def settings(self) -> Settings:
-        return Settings(**{**self.about["settings"], "stop": ()})
+        return parse_settings(self.about["settings"])
 
     def __iter__(self) -> Iterator[Recorded]:
         lines = self._lines()
