@@ -207,8 +207,13 @@ def _add_bench(commands: "Commands") -> None:
 
 
 def _add_eval(commands: "Commands") -> None:
-    evaluate = commands.add_parser("eval", help="score a model", description="Scores a model.")
+    evaluate = commands.add_parser(
+        "eval",
+        help="score a model, or hold an engine's choices against plain torch",
+        description="Scores a model, or holds an engine's choices against plain torch.",
+    )
     parts = evaluate.add_subparsers(title="on what", required=True, metavar="WHAT")
+    _add_eval_choices(parts)
     scenes = parts.add_parser(
         "scenes",
         help="freshly drawn scenes of coloured shapes and words, every skill",
@@ -237,6 +242,14 @@ def _add_eval(commands: "Commands") -> None:
         "--sheet", type=Path, metavar="FILE", help="draw answers over the first pictures: .svg or .png"
     )
     scenes.add_argument("--require", action="store_true", help="exit with 1 when a target is missed")
+    scenes.add_argument(
+        "--record", type=Path, metavar="FILE", help="write every choice of the engine here, for eval choices"
+    )
+    scenes.add_argument(
+        "--logprobs",
+        action="store_true",
+        help="with --record: the two likeliest tokens of each choice too, read beside the CUDA graphs",
+    )
     _add_engine_options(scenes)
     scenes.set_defaults(run=_eval_scenes)
 
@@ -253,9 +266,48 @@ def _eval_scenes(options: argparse.Namespace, console: Console) -> int:
         options.pictures,
         options.report,
         options.sheet,
+        options.record,
+        options.logprobs,
     )
     passed = eval_scenes(chosen, _engine_config(options), console)
     return 0 if passed or not options.require else 1
+
+
+def _add_eval_choices(parts: "Commands") -> None:
+    choices = parts.add_parser(
+        "choices",
+        help="whether plain torch would choose as an engine did: a file of eval scenes --record",
+        description="Feeds what was recorded through plain torch, all positions known beforehand, and holds "
+        "every choice (token, coordinate, size) against the logits there. Exit code 0: each is the "
+        "reference's, or so near to it that rounding explains the difference, 1: some are not, or requests "
+        "failed or are missing, 2: it cannot be run as asked.",
+    )
+    choices.add_argument("file", type=Path, metavar="FILE", help="made by kestrel eval scenes --record")
+    choices.add_argument(
+        "--device", default="cpu", help="of the reference: cpu, cuda or cuda:N (default: %(default)s)"
+    )
+    choices.add_argument("--dtype", default="float32", choices=("float32", "bfloat16"))
+    choices.add_argument(
+        "--model-path", metavar="PATH", help="the checkpoint, where it is not as it was recorded"
+    )
+    choices.add_argument(
+        "--near",
+        type=float,
+        metavar="ROUNDINGS",
+        help="a difference is explained by a gap of so many roundings of the row's largest logit in the "
+        "engine's dtype (default: 64 for float32, 4 for 16 bits)",
+    )
+    choices.add_argument("--json", dest="report", type=Path, metavar="FILE", help="write all of it here too")
+    choices.set_defaults(run=_eval_choices)
+
+
+def _eval_choices(options: argparse.Namespace, console: Console) -> int:
+    from kestrel_core.commands.scenes.choices import ChoicesOptions, eval_choices
+
+    chosen = ChoicesOptions(
+        options.file, options.device, options.dtype, options.model_path, options.near, options.report
+    )
+    return 0 if eval_choices(chosen, console) else 1
 
 
 if __name__ == "__main__":

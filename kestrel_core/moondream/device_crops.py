@@ -17,8 +17,9 @@ from kestrel_core.moondream.resampling import CropPlan, Pass
 def cut_on_device(rgb: Tensor, plan: CropPlan, tables: Mapping[str, Tensor], crops: Tensor) -> None:
     """Fill `crops`, uint8 [1 + rows * cols, crop, crop, 3], from a picture, uint8 [height, width, 3].
 
-    The only tile of a (1, 1) tiling may be left out: it is the global crop again. `tables` are the plan's, on the device. About 25 launches; a kernel of our own, with a thread for every
-    new value, would need one a pass and the same tables.
+    The only tile of a (1, 1) tiling may be left out: it is the global crop again. `tables` are the plan's, on
+    the device. About 25 launches; a kernel of our own, with a thread for every new value, would need one a
+    pass and the same tables.
     """
     counts = [prod(step.shape) for step in (*plan.whole, *(plan.working or ()))]
     taps = zip(tables["indices"].split(counts), tables["weights"].split(counts), strict=True)

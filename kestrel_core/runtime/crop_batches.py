@@ -9,6 +9,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from threading import Lock
 from typing import Literal, NamedTuple
 
 import torch
@@ -66,17 +67,19 @@ class CropBatches:
         self._captured: dict[int, Work] = {}
         self._under_way: deque[tuple[torch.cuda.Event, torch.cuda.Event]] = deque()
         self._busy_s = 0.0
+        self._counting = Lock()
 
     @torch.inference_mode()
     def __call__(self, images: Sequence[PreparedImage]) -> list[Encoded]:
         return [encoded for batch in self._split(images) for encoded in self._run(batch)]
 
     def busy_s(self) -> float:
-        """Seconds the device has spent on batches that are done."""
-        while self._under_way and self._under_way[0][1].query():
-            began, ended = self._under_way.popleft()
-            self._busy_s += began.elapsed_time(ended) / 1e3
-        return self._busy_s
+        """Seconds the device has spent on batches that are done. For any thread."""
+        with self._counting:
+            while self._under_way and self._under_way[0][1].query():
+                began, ended = self._under_way.popleft()
+                self._busy_s += began.elapsed_time(ended) / 1e3
+            return self._busy_s
 
     @torch.inference_mode()
     def warm_up(self) -> None:

@@ -88,7 +88,7 @@ class CudaRuntime:
         max_images = max(IMAGES)
         if self._on_cuda and config.moe is not None and weight.dtype != torch.bfloat16:
             self._max_captured, max_images = min(self._max_captured, EXACT_ROWS), 0
-        # Prompts need rows beside the batch's own, but not without end: each reads the keys it sees by itself.
+        # Prompts need rows beside the batch's own, but not without end: each reads the keys it sees itself.
         wanted = max_batch + min(2 * max_batch + ROWS // 2, 2 * ROWS)
         max_rows = max(max_batch, min(-(-wanted // ROWS) * ROWS, self._max_captured))
         sizes = [(0, size) for size in bucket_sizes(max_rows)]

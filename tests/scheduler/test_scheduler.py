@@ -42,6 +42,13 @@ class Talk:
         return {"tokens": self.tokens}
 
 
+class ShortTalk(Talk):
+    """One that says where it ends."""
+
+    def readout(self, ahead: int = 0) -> Readout | None:
+        return Readout(Kind.TOKEN) if len(self.tokens) + ahead < self.num_tokens else None
+
+
 class Stage:
     """A scheduler and a runtime, turned by hand. Every step proves the books."""
 
@@ -122,6 +129,18 @@ def alone(prompt: str, num_tokens: int = 4, **options: Any) -> list[int]:
     sequence = stage.admit(prompt, num_tokens, **options)
     stage.run()
     return said(sequence)
+
+
+@pytest.mark.parametrize("num_tokens", [1, 2, 5])
+def test_nothing_is_computed_beyond_the_end_that_a_reply_foretells(num_tokens: int) -> None:
+    def computed(talk: Talk) -> int:
+        stage = Stage(overlaps=True)
+        stage.admit("one", num_tokens).reply = talk
+        stage.run()
+        return sum(span.stop - span.start for plan in stage.runtime.plans for span in plan.spans)
+
+    assert computed(ShortTalk(num_tokens)) == len("one") + num_tokens - 1
+    assert computed(Talk(num_tokens)) == len("one") + num_tokens, "who does not say it has one more computed"
 
 
 # Order

@@ -76,6 +76,7 @@ def add_parts(parts: "Parts", engine: EngineOptions) -> None:
     for part in (vision, prefill):
         part.add_argument("--repeats", type=int, default=20, help="of which the median counts (%(default)s)")
     _add_load(parts, engine)
+    _add_soak(parts, engine)
     report = parts.add_parser(
         "report",
         help="results as Markdown",
@@ -114,6 +115,30 @@ def _add_load(parts: "Parts", engine: EngineOptions) -> None:
     load.add_argument("--ttft-p95-ms", type=float, metavar="MS", help="to the first token (no limit)")
     load.add_argument("--errors", type=float, default=0.01, metavar="SHARE", help="(%(default)g)")
     load.add_argument("--html", type=Path, metavar="FILE", help="write a page with plots")
+
+
+def _add_soak(parts: "Parts", engine: EngineOptions) -> None:
+    soak = _add_part(
+        parts,
+        engine,
+        _soak,
+        "soak",
+        "mixed requests for minutes: memory that grows, pages that are lost, answers that never come",
+        "A closed loop of all skills, with pictures of many sizes, callers who leave and requests that are "
+        "wrong. Exit code 1 when a request fails or hangs, pages or slots are lost, or device memory grows "
+        f"by over 1 % after settling or is over 5 % off its plan. {EXACT}",
+    )
+    soak.add_argument("--seconds", type=float, default=300.0, help="of load (%(default)g)")
+    soak.add_argument(
+        "--settle",
+        type=float,
+        default=30.0,
+        metavar="S",
+        help="after which memory must not grow (%(default)g)",
+    )
+    soak.add_argument("--callers", type=int, metavar="N", help="that ask at a time (max_batch_size)")
+    soak.add_argument("--deadline", type=float, default=120.0, metavar="S", help="of an answer (%(default)g)")
+    soak.add_argument("--seed", type=int, default=0, help="of what is asked (%(default)s)")
 
 
 def _add_part(
@@ -186,6 +211,14 @@ def _load(options: argparse.Namespace, config: RuntimeConfig, console: Console) 
         ramp, thresholds, options.url, config, options.report, options.html, options.commit, console
     )
     return 0 if held else 1
+
+
+def _soak(options: argparse.Namespace, config: RuntimeConfig, console: Console) -> int:
+    from kestrel_core.commands.bench.soak import Soak, bench_soak
+
+    callers = options.callers if options.callers is not None else config.max_batch_size
+    run = Soak(options.seconds, options.settle, callers, options.deadline, options.seed)
+    return 0 if bench_soak(run, config, options.report, options.commit, console) else 1
 
 
 def _report(options: argparse.Namespace, console: Console) -> int:

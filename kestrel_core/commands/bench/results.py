@@ -33,6 +33,7 @@ class Column(NamedTuple):
 class Section(NamedTuple):
     title: str
     columns: tuple[Column, ...]
+    rows: str = "measured"  # where they stand in the document
 
 
 BATCH = Column("batch", "batch", "d")
@@ -140,6 +141,58 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
         ),
     ),
     "load": (Section("Requests, open loop", OPEN_LOOP),),
+    "soak": (
+        Section(
+            "Requests, by what was asked",
+            (
+                Column("kind", "kind", ""),
+                Column("requests", "requests", ",d"),
+                Column("answered", "answered", ",d"),
+                Column("left", "left by the caller", ",d"),
+                Column("refused", "refused as expected", ",d"),
+                Column("failed", "failed", ",d"),
+                Column("mean_ms", "mean ms"),
+            ),
+        ),
+        Section(
+            "What was computed",
+            (
+                Column("steps", "steps", ",d"),
+                Column("output_tokens", "output tokens", ",d"),
+                Column("prompt_tokens", "prompt positions", ",d"),
+                Column("cached_tokens", "of them cached", ",d"),
+                Column("prefix_hits", "prefix hits", ",d"),
+                Column("prefix_misses", "misses", ",d"),
+                Column("images_encoded", "pictures encoded", ",d"),
+                Column("preemptions", "preemptions", ",d"),
+            ),
+            "computed",
+        ),
+        Section(
+            "Memory, GiB",
+            (
+                Column("memory", "of", ""),
+                Column("planned_gib", "planned", ",.3f"),
+                Column("settled_gib", "settled", ",.3f"),
+                Column("end_gib", "at the end", ",.3f"),
+                Column("largest_gib", "largest", ",.3f"),
+                Column("grown_mib", "grown MiB"),
+                Column("grown_share", "grown", ".2%"),
+                Column("of_planned", "used/planned", ".2%"),
+            ),
+            "summary",
+        ),
+        Section(
+            "Memory over time, MiB",
+            (
+                Column("at_s", "seconds"),
+                Column("device_mib", "device"),
+                Column("allocator_mib", "torch's allocator"),
+                Column("host_mib", "host"),
+            ),
+            "timeline",
+        ),
+    ),
 }
 
 
@@ -177,7 +230,7 @@ def show(document: Mapping[str, Any], console: Console, file: Path | None) -> No
         table = Table()
         for column in section.columns:
             table.add_column(column.title, justify="right" if column.form else "left")
-        for row in document["measured"]:
+        for row in document[section.rows]:
             table.add_row(*(shown(row, column) for column in section.columns))
         console.print(table)
     if file is not None:
@@ -193,7 +246,7 @@ def markdown(document: Mapping[str, Any]) -> str:
         rule = "|" + "---|" * len(section.columns)
         rows = [
             "| " + " | ".join(shown(row, column) for column in section.columns) + " |"
-            for row in document["measured"]
+            for row in document[section.rows]
         ]
         parts.append(f"**{section.title}**")
         parts.append("\n".join((head, rule, *rows)))
