@@ -1,9 +1,10 @@
 """Puts the rooms together: weights, tokenizer, device, scheduler and loop. Nobody else knows them all."""
 
 import gc
+import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,19 @@ from kestrel_core.images import ImageLimits
 from kestrel_core.loop import QueueLimits, StepLoop
 from kestrel_core.metrics import Metrics
 from kestrel_core.moondream.checkpoint import open_checkpoint
-from kestrel_core.moondream.config import MOONDREAM2, MOONDREAM3, MOONDREAM_TINY, MoondreamConfig
+from kestrel_core.moondream.config import (
+    MOONDREAM2,
+    MOONDREAM3,
+    MOONDREAM_TINY,
+    MoondreamConfig,
+    VisionConfig,
+)
 from kestrel_core.moondream.fast_text import speed_up
 from kestrel_core.moondream.fused import choose_fused
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.weights import load_config, load_weights, random_weights
 from kestrel_core.preparer import Preparer
+from kestrel_core.runtime.crop_batches import MAX_BATCH_CROPS, CropBatches
 from kestrel_core.runtime.cuda_runtime import CudaRuntime
 from kestrel_core.runtime.graphs import Graphs
 from kestrel_core.runtime.image_encoder import ImageEncoder
@@ -51,6 +59,20 @@ class LoadedModel:
     network: Moondream
     language: Language
     device: torch.device
+    batches: dict[tuple[object, ...], CropBatches] = field(default_factory=dict)  # by the options they follow
+
+    def crop_batches(self, config: RuntimeConfig) -> CropBatches:
+        """Made and captured once for all engines over this model."""
+        options = (config.compile, config.vision_dtype, config.cuda_graphs)
+        if options not in self.batches:
+            self.batches[options] = CropBatches(
+                self.network.vision,
+                compile=config.compile == "auto",
+                vision_dtype="fp8" if config.vision_dtype == "fp8" else "auto",
+                max_crops=affordable_crops(self.network.config.vision, _free_bytes(self.device)),
+                graphs=Graphs(self.device) if config.cuda_graphs else None,
+            )
+        return self.batches[options]
 
 
 @dataclass(frozen=True)
@@ -172,18 +194,19 @@ def _runtime(
     network, on_cuda = model.network, model.device.type == "cuda"
     fast = on_cuda and config.runtime == "auto"
     tokens = config.kv_cache_tokens or 2 * config.max_batch_size * max_context
+    encoder = None
     if on_cuda:
         if not fast or config.compile == "off":
             network.text.fast = None
         elif network.text.fast is None:
             speed_up(network.text, choose_fused(model.device))
+        if fast:
+            encoder = ImageEncoder(network.vision, model.crop_batches(config))
+            encoder.warm_up()  # before the KV cache, which gets what is left
         cell_bytes = KVCache.bytes_per_cell(network.config.text, network.text.wte.dtype)
-        gc.collect()  # an engine before this one may still lie about
-        torch.cuda.empty_cache()
-        free_bytes, _ = torch.cuda.mem_get_info(model.device)
-        tokens = affordable_tokens(tokens, max_context, cell_bytes, free_bytes)
+        tokens = affordable_tokens(tokens, max_context, cell_bytes, _free_bytes(model.device))
     num_pages = 1 + max(-(-tokens // page_size), -(-max_context // page_size))
-    if not fast:
+    if encoder is None:
         return TorchRuntime(network, num_pages, page_size, bool(overlaps))
     return CudaRuntime(
         network,
@@ -191,21 +214,31 @@ def _runtime(
         page_size,
         config.max_batch_size,
         max_context,
-        ImageEncoder(
-            network.vision,
-            compile=config.compile == "auto",
-            vision_dtype="fp8" if config.vision_dtype == "fp8" else "auto",
-            graphs=Graphs(model.device) if config.cuda_graphs else None,
-        ),
+        encoder,
         flashinfer=config.flashinfer,
         graphs=Graphs(model.device) if config.cuda_graphs else None,
         overlaps=overlaps is not False,
     )
 
 
+def _free_bytes(device: torch.device) -> int:
+    if device.type != "cuda":
+        return sys.maxsize
+    gc.collect()  # an engine before this one may still lie about
+    torch.cuda.empty_cache()
+    free_bytes: int = torch.cuda.mem_get_info(device)[0]
+    return free_bytes
+
+
+def affordable_crops(vision: VisionConfig, free_bytes: int) -> int:
+    """As many crops in a batch as are good for speed and take a tenth of what is free: some 20 MB each."""
+    numbers = vision.num_patches * (9 * vision.enc_dim + vision.enc_ff_dim)
+    return max(1, min(MAX_BATCH_CROPS, free_bytes // (10 * 2 * numbers)))
+
+
 def affordable_tokens(wanted: int, max_context: int, cell_bytes: int, free_bytes: int) -> int:
-    """As many positions of KV as are wanted and fit the device; a fifth of it is left to the computing."""
-    tokens = min(wanted, int(0.8 * free_bytes) // cell_bytes)
+    """As many positions of KV as are wanted and fit; a fifth, or a GiB at least, is left to the computing."""
+    tokens = min(wanted, int(free_bytes - max(free_bytes / 5, 2**30)) // cell_bytes)
     if tokens < max_context:
         raise BadCheckpoint(
             f"the KV cache of one sequence of {max_context:,} positions needs "

@@ -10,11 +10,19 @@ from goldens import lay_out
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from kestrel_core.build import affordable_tokens, assemble_engine, load_model, open_model, parse_device
+from kestrel_core.build import (
+    affordable_crops,
+    affordable_tokens,
+    assemble_engine,
+    load_model,
+    open_model,
+    parse_device,
+)
 from kestrel_core.commands.parity.md2 import images
 from kestrel_core.commands.parity.subject import Subject
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.errors import BadCheckpoint, InvalidRequest
+from kestrel_core.moondream.config import MOONDREAM2
 from kestrel_core.runtime.image_encoder import ImageEncoder
 
 Tensors = dict[str, Tensor]
@@ -131,6 +139,14 @@ def test_the_kv_cache_is_cut_to_what_the_device_has_left() -> None:
     assert affordable_tokens(524_288, 4_096, 196_608, 100 * gib) == int(80 * gib) // 196_608
     with pytest.raises(BadCheckpoint, match=r"needs 0\.8 GiB, and 0\.5 GiB of the device are free"):
         affordable_tokens(8_192, 4_096, 196_608, gib // 2)
+    assert affordable_tokens(8_192, 4_096, 196_608, 2 * gib) == gib // 196_608, "a GiB is left in any case"
+
+
+def test_batches_of_crops_are_smaller_where_little_memory_is_left() -> None:
+    vision, gib = MOONDREAM2.vision, 2**30
+    assert affordable_crops(vision, 100 * gib) == 64
+    assert affordable_crops(vision, 4 * gib) == 20
+    assert affordable_crops(vision, 0) == 1
 
 
 def test_the_context_is_a_setting_up_to_what_the_generation_is_good_for() -> None:

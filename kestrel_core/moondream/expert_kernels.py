@@ -9,9 +9,12 @@ import triton.language as tl
 from torch import Tensor
 
 from kestrel_core.moondream.fused import Pairs
-from kestrel_core.moondream.plain import grouped_experts
+from kestrel_core.moondream.plain import grouped_experts, sort_pairs
 
-FEW_TOKENS = 64  # up to here experts are bound by the reading of their weights, whatever the products cost
+FEW_TOKENS = 64  # up to here a program finds its expert's tokens itself; beyond, pairs are sorted first
+TILED_TOKENS = (
+    2048  # up to here our tiles, which read weights once and need no copies; beyond, torch's products
+)
 
 
 @triton.jit
@@ -132,9 +135,12 @@ def _experts(
 
 
 def experts(h: Tensor, ids: Tensor, weights: Tensor, fc1: Tensor, fc2: Tensor) -> Pairs:
-    if len(h) > FEW_TOKENS:
-        return grouped_experts(h, ids, weights, fc1, fc2, geglu, invert)
-    return Pairs(few_tokens_experts(h, ids, fc1, fc2), weights, None)
+    if len(h) <= FEW_TOKENS:
+        return Pairs(few_tokens_experts(h, ids, fc1, fc2), weights, None)
+    if len(h) <= TILED_TOKENS or h.dtype != torch.bfloat16:
+        order, ends = sort_pairs(ids, len(fc1))
+        return Pairs(tiled_experts(h, order, ends, fc1, fc2), weights, invert(order))
+    return grouped_experts(h, ids, weights, fc1, fc2, geglu, invert)
 
 
 def few_tokens_experts(h: Tensor, ids: Tensor, fc1: Tensor, fc2: Tensor) -> Tensor:
@@ -166,6 +172,101 @@ def few_tokens_experts(h: Tensor, ids: Tensor, fc1: Tensor, fc2: Tensor) -> Tens
             BLOCK_K=min(128, max(16, triton.next_power_of_2(x.shape[1]))),
             num_warps=4,
             num_stages=4,
+        )
+    return out
+
+
+@triton.jit
+def _expert_tiles(
+    x: tl.tensor,
+    order: tl.tensor,
+    ends: tl.tensor,
+    matrices: tl.tensor,
+    out: tl.tensor,
+    TOP: tl.constexpr,
+    NUM_EXPERTS: tl.constexpr,
+    IN_DIM: tl.constexpr,
+    OUT_DIM: tl.constexpr,
+    GATED: tl.constexpr,
+    BLOCK_E: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+) -> None:
+    """Some rows of one expert's pairs, some columns of its output. There are programs enough for any shares
+    of the experts; those left over find no rows.
+
+    GATED: x has a row a token, and the expert's matrix twice OUT_DIM rows, activations and then gates.
+    Otherwise x has a row a pair, sorted like those of `out`.
+    """
+    tile = tl.program_id(0)
+    experts = tl.arange(0, BLOCK_E)
+    known = experts < NUM_EXPERTS
+    stops = tl.load(ends + experts, mask=known, other=0)
+    starts = tl.load(ends + experts - 1, mask=known & (experts > 0), other=0)
+    tiles = tl.where(known, (stops - starts + BLOCK_M - 1) // BLOCK_M, 0)
+    upto = tl.cumsum(tiles, axis=0)
+    expert = tl.sum((upto <= tile).to(tl.int32), axis=0)
+    if expert < NUM_EXPERTS:
+        mine = experts == expert
+        first = tl.sum(tl.where(mine, starts + (tile - upto + tiles) * BLOCK_M, 0), axis=0)
+        stop = tl.sum(tl.where(mine, stops, 0), axis=0)
+        rows = first + tl.arange(0, BLOCK_M)
+        valid = rows < stop
+        source = tl.load(order + rows, mask=valid, other=0) // TOP if GATED else rows.to(tl.int64)
+        n = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
+        k = tl.arange(0, BLOCK_K)
+        in_matrix = n[:, None] < OUT_DIM
+        height = 2 * OUT_DIM if GATED else OUT_DIM
+        inputs = x + source[:, None] * IN_DIM + k[None, :]
+        weights = matrices + expert.to(tl.int64) * (height * IN_DIM) + n[:, None] * IN_DIM + k[None, :]
+        value = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+        gate = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+        for at in range(0, IN_DIM, BLOCK_K):
+            in_row = (at + k)[None, :] < IN_DIM
+            h = tl.load(inputs + at, mask=valid[:, None] & in_row, other=0.0)
+            w = tl.load(weights + at, mask=in_matrix & in_row, other=0.0)
+            value = tl.dot(h, tl.trans(w), value, input_precision="ieee")
+            if GATED:
+                g = tl.load(weights + at + OUT_DIM * IN_DIM, mask=in_matrix & in_row, other=0.0)
+                gate = tl.dot(h, tl.trans(g), gate, input_precision="ieee")
+        if GATED:
+            value = gelu(value) * (gate + 1.0)
+        tl.store(
+            out + rows.to(tl.int64)[:, None] * OUT_DIM + n[None, :],
+            value.to(out.dtype.element_ty),
+            mask=valid[:, None] & (n[None, :] < OUT_DIM),
+        )
+
+
+def tiled_experts(h: Tensor, order: Tensor, ends: Tensor, fc1: Tensor, fc2: Tensor) -> Tensor:
+    """Every pair's values [pairs, dim], sorted by expert as `order` is."""
+    num_pairs, (num_experts, dim, inner_dim) = len(order), fc2.shape
+    inner = torch.empty((num_pairs, inner_dim), dtype=h.dtype, device=h.device)
+    out = torch.empty((num_pairs, dim), dtype=h.dtype, device=h.device)
+    share = num_pairs // num_experts
+    # Tiles as high as an expert's share, a little more than which is common: then its weights are read once.
+    block_m = 32 if share <= 24 or h.dtype == torch.float32 else 64 if share <= 56 else 128
+    for x, matrices, y, gated in ((h, fc1, inner, True), (inner, fc2, out, False)):
+        in_dim, out_dim = x.shape[1], y.shape[1]
+        block_n = min(64 if gated else 128, max(16, triton.next_power_of_2(out_dim)))
+        _expert_tiles[(triton.cdiv(num_pairs, block_m) + num_experts, triton.cdiv(out_dim, block_n))](
+            x,
+            order,
+            ends,
+            matrices,
+            y,
+            TOP=num_pairs // len(h),
+            NUM_EXPERTS=num_experts,
+            IN_DIM=in_dim,
+            OUT_DIM=out_dim,
+            GATED=gated,
+            BLOCK_E=triton.next_power_of_2(num_experts),
+            BLOCK_M=block_m,
+            BLOCK_N=block_n,
+            BLOCK_K=min(64, max(16, triton.next_power_of_2(in_dim))),
+            num_warps=8 if block_m == 128 else 4,
+            num_stages=2 if h.dtype == torch.float32 else 4,
         )
     return out
 

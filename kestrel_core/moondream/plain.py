@@ -96,14 +96,18 @@ def grouped_experts(
     activate: Callable[[Tensor], Tensor],
     invert: Callable[[Tensor], Tensor],
 ) -> Pairs:
-    """Pairs sorted by expert, then a grouped product for each matrix. The host learns nothing of them."""
-    num_experts, top = len(fc1), ids.shape[1]
+    """A grouped product for each matrix. The host learns nothing of who chose whom."""
+    order, ends = sort_pairs(ids, len(fc1))
+    values = _grouped(activate(_grouped(h[order // ids.shape[1]], fc1, ends)), fc2, ends)
+    return Pairs(values, weights, invert(order))
+
+
+def sort_pairs(ids: Tensor, num_experts: int) -> tuple[Tensor, Tensor]:
+    """Pairs by expert, and where each expert's end, int32 [num_experts]."""
     assert num_experts <= 256
     of_expert, order = ids.flatten().to(torch.uint8).sort(stable=True)  # one pass over keys of a byte
-    edges = torch.arange(num_experts, dtype=torch.uint8, device=h.device)
-    ends = torch.searchsorted(of_expert, edges, right=True, out_int32=True)
-    values = _grouped(activate(_grouped(h[order // top], fc1, ends)), fc2, ends)
-    return Pairs(values, weights, invert(order))
+    edges = torch.arange(num_experts, dtype=torch.uint8, device=ids.device)
+    return order, torch.searchsorted(of_expert, edges, right=True, out_int32=True)
 
 
 def invert(order: Tensor) -> Tensor:

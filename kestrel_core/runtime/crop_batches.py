@@ -50,7 +50,10 @@ class CropBatches:
         attention: Attention = "auto",
         graphs: Graphs | None = None,
     ) -> None:
-        """`graphs`: of nobody else, since they run beside those."""
+        """`compile` allows kernels of our own; with `vision_dtype` "fp8" the blocks multiply in 8 bits;
+        `attention` names the implementation to take, where "auto" tries which is fastest; with `graphs`,
+        which must be nobody else's since they run beside those, batches are captured.
+        """
         config, self._device = vision.config, vision.pos_emb.device
         on_cuda = self._device.type == "cuda"
         self._vision = vision
@@ -65,6 +68,7 @@ class CropBatches:
         self._features = vision.pos_emb.new_empty((self._max_crops, *vision.pos_emb.shape[1:]))
         self._graphs = graphs
         self._captured: dict[int, Work] = {}
+        self._is_warm = False
         self._under_way: deque[tuple[torch.cuda.Event, torch.cuda.Event]] = deque()
         self._busy_s = 0.0
         self._counting = Lock()
@@ -83,7 +87,10 @@ class CropBatches:
 
     @torch.inference_mode()
     def warm_up(self) -> None:
-        """Every size once, the largest first; captured where that is wanted and can be."""
+        """Every size once, the largest first; captured where that is wanted and can be. Once for all."""
+        if self._is_warm:
+            return
+        self._is_warm = True
         with torch.cuda.stream(self._stream):
             for size in reversed(batch_sizes(self._max_crops)):
                 if self._graphs is not None:
@@ -92,7 +99,8 @@ class CropBatches:
                     except RuntimeError as error:
                         log.warning("encoding pictures without CUDA graphs, which is slower: %s", error)
                         self._graphs = None
-                self._encode_batch(size)
+                if self._graphs is None:
+                    self._encode_batch(size)
                 self._project(self._features[:1], [(1, 1)])
             self._uploads.warm_up()
         if self._stream is not None:

@@ -43,7 +43,6 @@ Progress = Callable[[int, int], None]
 
 ROWS = 64  # small steps have so many at most, or a multiple of it
 IMAGES = (1, 2, 3, 4, 5)  # of small steps that have any; more keep the device busy
-EXACT_ROWS = 64  # in 32 bits, experts of more rows have the host wait (`moondream.plain`)
 
 
 @dataclass(slots=True)
@@ -85,16 +84,13 @@ class CudaRuntime:
         self._page_tables = PageTables(page_size)
         self._graphs = graphs
         self._max_captured = self._attention.max_captured if graphs is not None else 0
-        max_images = max(IMAGES)
-        if self._on_cuda and config.moe is not None and weight.dtype != torch.bfloat16:
-            self._max_captured, max_images = min(self._max_captured, EXACT_ROWS), 0
         # Prompts need rows beside the batch's own, but not without end: each reads the keys it sees itself.
         wanted = max_batch + min(2 * max_batch + ROWS // 2, 2 * ROWS)
         max_rows = max(max_batch, min(-(-wanted // ROWS) * ROWS, self._max_captured))
         sizes = [(0, size) for size in bucket_sizes(max_rows)]
         sizes += [
             (num_images, size)
-            for num_images in IMAGES[:max_images]
+            for num_images in IMAGES
             for size in range(ROWS // 2, min(max_rows, self._max_captured) + 1, ROWS // 2)
         ]
         max_images = max(num_images for num_images, _ in sizes)

@@ -3,43 +3,23 @@
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from time import perf_counter
-from typing import Literal
 
 import torch
 from torch import Tensor
 
-from kestrel_core.moondream.fast_vision import Attention
 from kestrel_core.moondream.vision import Vision
-from kestrel_core.runtime.crop_batches import MAX_BATCH_CROPS, CropBatches, Encoded
-from kestrel_core.runtime.graphs import Graphs
+from kestrel_core.runtime.crop_batches import CropBatches, Encoded
 from kestrel_core.step import PreparedImage
 
 
 class ImageEncoder:
-    def __init__(
-        self,
-        vision: Vision,
-        max_remembered: int = 8,
-        *,
-        batched: bool = True,
-        compile: bool = True,
-        vision_dtype: Literal["auto", "fp8"] = "auto",
-        max_batch_crops: int = MAX_BATCH_CROPS,
-        attention: Attention = "auto",
-        graphs: Graphs | None = None,
-    ) -> None:
-        """`batched`: the crops of many pictures go together, on a stream of their own; `compile` allows
-        kernels of our own; with `vision_dtype` "fp8" the blocks multiply in 8 bits; `attention` names the
-        implementation to take, where "auto" tries which is fastest; with `graphs` batches are captured.
-
-        All for CUDA. Elsewhere one picture after the other takes the plain path.
-        """
+    def __init__(self, vision: Vision, batches: CropBatches | None = None, max_remembered: int = 8) -> None:
+        """Without `batches` one picture after the other takes the plain path."""
         self._vision = vision
-        self._batches = None
-        if batched and vision.pos_emb.device.type == "cuda":
-            self._batches = CropBatches(vision, compile, vision_dtype, max_batch_crops, attention, graphs)
+        self._batches = batches
         self._remembered: OrderedDict[str, Encoded] = OrderedDict()
         self._max_remembered = max_remembered
+        self._before_s = batches.busy_s() if batches is not None else 0.0  # others may have used them
         self._encode_s = 0.0
         self.num_encoded = 0
 
@@ -51,7 +31,7 @@ class ImageEncoder:
     @property
     def encode_s(self) -> float:
         """Seconds spent on pictures: the device's, where it works by itself."""
-        return self._encode_s if self._batches is None else self._batches.busy_s()
+        return self._encode_s if self._batches is None else self._batches.busy_s() - self._before_s
 
     def __call__(self, image: PreparedImage) -> Tensor:
         """Embeddings [patches, dim]."""

@@ -34,7 +34,7 @@ class TorchRuntime:
         self._model = model
         self._kv_cache = KVCache(model.config.text, num_pages, page_size, weight.device, weight.dtype)
         self._last: dict[int, Input] = {}  # what each slot's last readout gave
-        self.encode_image = ImageEncoder(model.vision, batched=False)
+        self.encode_image = ImageEncoder(model.vision)
 
     @property
     def num_pages(self) -> int:

@@ -149,8 +149,33 @@ def test_few_tokens_meet_their_experts(kernels: ModuleType, num_tokens: int) -> 
     torch.testing.assert_close(ours.values, expected.values[expected.rows], atol=1e-5, rtol=1e-5)
 
 
-def test_many_tokens_are_grouped_by_expert(kernels: ModuleType) -> None:
-    fc1, fc2, h = randn(7, 48, 32, seed=1) * 0.2, randn(7, 32, 24, seed=2) * 0.2, randn(70, 32, seed=3)
-    ids, weights = plain.route(randn(70, 7, seed=4), 3)
-    ours, expected = (ops.experts(h, ids, weights, fc1, fc2) for ops in (kernels, plain))
-    torch.testing.assert_close(ours.values, expected.values, atol=1e-5, rtol=1e-5)
+@pytest.mark.parametrize("num_tokens", [65, 70, 150, 300])  # shares for tiles of 32, 64 and 128 in 16 bits
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_many_tokens_are_sorted_by_expert(kernels: ModuleType, num_tokens: int, dtype: torch.dtype) -> None:
+    fc1, fc2 = (randn(7, 48, 32, seed=1) * 0.2).to(dtype), (randn(7, 40, 24, seed=2) * 0.2).to(dtype)
+    h, scores = randn(num_tokens, 32, seed=3).to(dtype), randn(num_tokens, 7, seed=4)
+    scores[:, 2] -= 100  # nobody asks for this one
+    scores[:, 6] += 100 * (num_tokens != 70)  # and everybody for that, which is the last
+    fc1[2] = fc2[2] = torch.nan
+    ids, weights = plain.route(scores, 3)
+    ours = kernels.experts(h, ids, weights, fc1, fc2)
+    expected = plain.experts(h.float(), ids, weights, fc1.float(), fc2.float())
+    assert torch.equal(ours.rows, expected.rows) and ours.values.dtype == dtype
+    close = 1e-5 if dtype == torch.float32 else 2e-3
+    torch.testing.assert_close(ours.values.float(), expected.values, atol=close, rtol=close)
+
+
+def test_very_many_tokens_in_bfloat16_go_to_torch(
+    kernels: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kestrel_core.moondream import expert_kernels
+
+    asked: list[int] = []
+    monkeypatch.setattr(expert_kernels, "TILED_TOKENS", 80)
+    monkeypatch.setattr(expert_kernels, "grouped_experts", lambda h, *_: asked.append(len(h)))
+    fc1, fc2, h = randn(7, 48, 32, seed=1), randn(7, 32, 24, seed=2), randn(90, 32, seed=3)
+    ids, weights = plain.route(randn(90, 7, seed=4), 3)
+    kernels.experts(h, ids, weights, fc1, fc2)
+    kernels.experts(h.bfloat16(), ids, weights, fc1.bfloat16(), fc2.bfloat16())
+    kernels.experts(h[:80].bfloat16(), ids[:80], weights[:80], fc1.bfloat16(), fc2.bfloat16())
+    assert asked == [90]

@@ -1,11 +1,15 @@
 """Pictures in batches: the same embeddings as one by one, whatever shares the batch."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
 from tiny import tiny_config, tiny_model
 
+from kestrel_core.build import LoadedModel
+from kestrel_core.config import RuntimeConfig
 from kestrel_core.images import ImageLimits
 from kestrel_core.moondream.config import MOONDREAM2
 from kestrel_core.moondream.crops import cut_crops
@@ -14,7 +18,9 @@ from kestrel_core.moondream.vision import num_crops
 from kestrel_core.preparer import Preparer
 from kestrel_core.runtime.crop_batches import CropBatches, batch_sizes
 from kestrel_core.runtime.image_encoder import ImageEncoder, encode_image
+from kestrel_core.skills import Language
 from kestrel_core.step import PreparedImage
+from kestrel_core.tokenizer import Tokenizer
 
 CONFIG = tiny_config(2)
 
@@ -128,3 +134,25 @@ def test_pictures_are_left_whole_only_where_that_is_asked_for_and_exact() -> Non
     assert prepare(True, small).tiling == prepare(False, small).tiling
     assert prepare(True, large).rgb is None, "too many pixels to be cut there"
     assert prepare(True, np.zeros((400, 10_000, 3), np.uint8)).rgb is None, "too many tiles"
+
+
+def test_batches_are_made_and_warmed_up_once_for_all_engines_over_a_model(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    config = tiny_config(2, vocab_size=300)
+    network, sizes = tiny_model(config), []
+    encode = network.vision.encode
+
+    def counting(crops: torch.Tensor) -> torch.Tensor:
+        sizes.append(len(crops))
+        return encode(crops)
+
+    monkeypatch.setattr(network.vision, "encode", counting)
+    model = LoadedModel(network, Language(config, Tokenizer.of_bytes(config)), torch.device("cpu"))
+    plain = RuntimeConfig(device="cpu", compile="off", cuda_graphs=False)
+    batches = model.crop_batches(plain)
+    assert model.crop_batches(replace(plain, max_batch_size=9)) is batches
+    assert model.crop_batches(replace(plain, compile="auto")) is not batches
+    for _ in range(2):
+        ImageEncoder(network.vision, batches).warm_up()
+    assert sizes == batch_sizes(64)[::-1]
