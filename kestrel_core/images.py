@@ -78,13 +78,13 @@ def read_file(path: str | os.PathLike[str], limits: ImageLimits) -> bytes:
         found = os.stat(path)
         if not stat.S_ISREG(found.st_mode):
             raise BadImage("the image path names no regular file")
-        _check_bytes(found.st_size, limits)
+        check_bytes(found.st_size, limits)
         with open(path, "rb") as file:
             encoded = file.read(limits.max_bytes + 1)  # one more, to notice a file that grew meanwhile
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not a path"
         raise BadImage(f"the image file cannot be read ({reason})") from error
-    _check_bytes(len(encoded), limits)
+    check_bytes(len(encoded), limits)
     return encoded
 
 
@@ -103,7 +103,7 @@ def image_hash(content: bytes | NDArray[np.uint8], version: int, *, upright: boo
 def _decode_file(
     source: bytes | bytearray | memoryview, limits: ImageLimits
 ) -> tuple[NDArray[np.uint8], int]:
-    _check_bytes(memoryview(source).nbytes, limits)
+    check_bytes(memoryview(source).nbytes, limits)
     encoded = bytes(source)
     if not encoded:
         raise BadImage(f"the image is empty; send a file in {ACCEPTED}")
@@ -196,7 +196,7 @@ def _check_array(array: NDArray[Any], limits: ImageLimits) -> NDArray[np.uint8]:
     return array
 
 
-def _check_bytes(count: int, limits: ImageLimits) -> None:
+def check_bytes(count: int, limits: ImageLimits) -> None:
     if count > limits.max_bytes:
         raise BadImage(
             f"the image has {count:,} bytes and the limit is {limits.max_bytes:,}; send a smaller file"

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kestrel_core.images import ImageLimits, decode_image, image_hash, read_file
+from kestrel_core.images import ImageLimits, check_bytes, decode_image, image_hash, read_file
 from kestrel_core.moondream.config import VisionConfig
 from kestrel_core.moondream.crops import PREPROCESSING_VERSION, choose_tiling, cut_crops
 from kestrel_core.moondream.resampling import can_cut
@@ -47,6 +47,7 @@ class Preparer:
         if isinstance(source, str) or hasattr(source, "__fspath__"):
             source = read_file(source, self._limits)
         if isinstance(source, bytes | bytearray | memoryview):
+            check_bytes(memoryview(source).nbytes, self._limits)  # before it is copied and digested
             source = bytes(source)  # the caller's buffer may change between the digest and the decoding
         else:
             source = decode_image(source, self._limits)  # upright from here on: an array has no orientation

@@ -131,3 +131,12 @@ def test_one_picture_asked_for_at_once_is_decoded_once(monkeypatch: pytest.Monke
         prepared = [future.result() for future in asked]
     assert len(times) == 1
     assert all(one is prepared[0] for one in prepared)
+
+
+def test_what_is_too_large_is_refused_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    prepare, times = make_preparer(max_bytes=100)
+    read: list[int] = []
+    monkeypatch.setattr("kestrel_core.preparer.image_hash", lambda content, _: read.append(len(content)))
+    with pytest.raises(BadImage, match="101 bytes and the limit is 100"):
+        prepare(memoryview(bytes(101)))
+    assert not read and not times

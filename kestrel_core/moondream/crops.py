@@ -47,15 +47,22 @@ def choose_tiling(height: int, width: int, vision: VisionConfig) -> tuple[int, i
     return max(1, rows), max(1, cols)
 
 
+def working_size(tiling: tuple[int, int], vision: VisionConfig) -> tuple[int, int]:
+    """Height and width of the picture that local crops are cut from: windows side by side, and margins."""
+    rows, cols = tiling
+    margins = 2 * vision.margin_px
+    return rows * vision.window_px + margins, cols * vision.window_px + margins
+
+
 def cut_crops(rgb: NDArray[np.uint8], vision: VisionConfig) -> Crops:
     """The crops of a picture `[height, width, 3]`. Each resize starts from the original."""
     height, width, _ = rgb.shape
-    size, window, margins = vision.crop_size, vision.window_px, 2 * vision.margin_px
+    size, window = vision.crop_size, vision.window_px
     rows, cols = choose_tiling(height, width, vision)
     pixels = np.empty((1 + rows * cols, size, size, 3), np.uint8)
     pixels[0] = _resize(rgb, size, size)
     one_tile = rows == cols == 1  # then the working image is the global crop
-    working = pixels[0] if one_tile else _resize(rgb, rows * window + margins, cols * window + margins)
+    working = pixels[0] if one_tile else _resize(rgb, *working_size((rows, cols), vision))
     for row in range(rows):
         for col in range(cols):
             top, left = row * window, col * window

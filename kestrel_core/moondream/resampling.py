@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kestrel_core.moondream.config import VisionConfig
-from kestrel_core.moondream.crops import choose_tiling
+from kestrel_core.moondream.crops import choose_tiling, working_size
 
 PHASES = 64  # places between two pixels that weights are tabled for
 UNIT = 4096  # what libvips counts its weights in
@@ -77,10 +77,9 @@ def plan_crops(height: int, width: int, vision: VisionConfig) -> CropPlan:
 
 def _crop_sizes(height: int, width: int, vision: VisionConfig) -> list[tuple[int, int]]:
     """Of the global crop and, unless that is all there is, of the working image."""
-    rows, cols = choose_tiling(height, width, vision)
-    window, margins = vision.window_px, 2 * vision.margin_px
+    tiling = choose_tiling(height, width, vision)
     sizes = [(vision.crop_size, vision.crop_size)]
-    return sizes if rows == cols == 1 else [*sizes, (rows * window + margins, cols * window + margins)]
+    return sizes if tiling == (1, 1) else [*sizes, working_size(tiling, vision)]
 
 
 def _plan_resize(old: tuple[int, int], new: tuple[int, int]) -> list[PassTable]:

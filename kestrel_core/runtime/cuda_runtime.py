@@ -234,8 +234,9 @@ class CudaRuntime:
     def warm_up(self, step_tokens: int, progress: Progress | None = None) -> None:
         """Capture the graphs and run the largest step there can be: from then on memory does not grow."""
         self.encode_image.warm_up()
+        most = max(step_tokens // self._prefix, 1)  # images that a step can have
         # The largest first: it makes room for all others.
-        captures = [partial(self._capture, bucket) for bucket in reversed(self._buckets)]
+        captures = [partial(self._capture, b) for b in reversed(self._buckets) if b.num_images <= most]
         captures += [partial(self._readings.capture, size) for size in reversed(self._readings.sizes)]
         for done, capture in enumerate(captures, 1):
             if self._graphs is not None:

@@ -88,10 +88,11 @@ def test_rows_are_rounded_to_float8(kernels: Fused, rows: int, dim: int) -> None
     )
     pairs = [(kernels.quantise(x, gelu), plain.quantise(x, gelu)) for gelu in (False, True)]
     pairs.append((kernels.add_norm_float8(x, x, norm)[1], plain.add_norm_float8(x, x, norm)[1]))
-    for ours, expected in pairs:  # the kernel rounds once, which moves some to the next of float8's numbers
+    # Where a norm comes first the kernel rounds once, which moves some to the next of float8's numbers.
+    for (ours, expected), limit in zip(pairs, (1e-2, 1e-2, 2e-2), strict=True):
         torch.testing.assert_close(ours.scales, expected.scales, atol=0, rtol=1e-2)
         wide, right = (made.values.float() * made.scales[:, None] for made in (ours, expected))
-        assert_near(wide, right, 2e-2)
+        assert_near(wide, right, limit)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -95,13 +95,20 @@ def test_a_storm_of_replayed_steps_gives_the_same(model: Moondream) -> None:
     speed_up(fast.text, choose_fused(torch.device("cpu")))
     _, theirs = runtimes(model)
     ours, _ = runtimes(fast, graphs=graphs)
-    ours.warm_up(16)
+    ours.warm_up(64)
     assert graphs.num_captured == 11 + 5 * 2 + 4 * 4  # rows alone, rows beside images, four forms of readouts
     storm = Storm(model.config, ours, theirs, seed=3, max_batch=6, overlaps=True)
     storm.run(60)
     for span, mine, other in storm.pairs:
         assert_same(span, mine, other)
     assert storm.num_decodes > 15 and graphs.num_replayed > 40
+
+
+def test_no_step_is_captured_that_there_cannot_be(model: Moondream) -> None:
+    graphs, prefix = Replays(), model.config.image_prefix_length
+    ours, _ = runtimes(model, graphs=graphs)
+    ours.warm_up(3 * prefix - 1)
+    assert graphs.num_captured == 11 + 2 * 2 + 4 * 4, "two images at most"
 
 
 def test_what_cannot_be_captured_is_computed_step_by_step(

@@ -11,6 +11,8 @@ PACKAGES = {
     "torch": "torch",
     "flashinfer": "flashinfer-python",
     "triton": "triton",
+    "numpy": "numpy",
+    "pyvips": "pyvips",
     "kestrel": "kestrel-core",
 }
 

@@ -5,21 +5,17 @@ Pictures are made and asked about a few at a time, so a run of any length needs 
 
 import json
 import os
-import platform
 import time
 from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from random import Random
 from statistics import median
 from typing import Any
 
-import numpy as np
-import torch
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
@@ -203,16 +199,12 @@ def _document(
         if options.url
         else {"model": config.model_path or config.model, "device": config.device, "dtype": config.dtype}
     )
+    device = config.device if options.url is None else "cpu"  # nothing is known of a server's
     return {
         **through,
-        "machine": f"{os.cpu_count()} cores, {platform.machine()}",
-        "versions": {
-            "python": platform.python_version(),
-            "torch": torch.__version__,
-            "numpy": np.__version__,
-            "pyvips": version("pyvips"),
-            "kestrel-core": _own_version(),
-        },
+        "machine": describe_machine(device),
+        "versions": describe_versions(device),
+        "commit": find_commit(),
         "pictures": str(options.pictures) if options.pictures else f"new, seed {options.seed}",
         "num_pictures": num_pictures,
         "num_answers": found.scores.num_answers,
@@ -240,13 +232,6 @@ def _document(
         ],
         "wrong": {kind: some for kind, some in found.scores.wrong.items() if some},
     }
-
-
-def _own_version() -> str:
-    try:
-        return version("kestrel-core")
-    except PackageNotFoundError:  # a checkout that is not installed
-        return "checkout"
 
 
 def _print(document: dict[str, Any], found: Evaluation, console: Console) -> None:
