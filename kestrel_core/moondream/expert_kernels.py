@@ -12,9 +12,7 @@ from kestrel_core.moondream.fused import Pairs
 from kestrel_core.moondream.plain import grouped_experts, sort_pairs
 
 FEW_TOKENS = 64  # up to here a program finds its expert's tokens itself; beyond, pairs are sorted first
-TILED_TOKENS = (
-    2048  # up to here our tiles, which read weights once and need no copies; beyond, torch's products
-)
+TILED_TOKENS = 2048  # up to here our tiles, which copy nothing; beyond, torch's products are faster
 
 
 @triton.jit
@@ -244,9 +242,7 @@ def tiled_experts(h: Tensor, order: Tensor, ends: Tensor, fc1: Tensor, fc2: Tens
     num_pairs, (num_experts, dim, inner_dim) = len(order), fc2.shape
     inner = torch.empty((num_pairs, inner_dim), dtype=h.dtype, device=h.device)
     out = torch.empty((num_pairs, dim), dtype=h.dtype, device=h.device)
-    share = num_pairs // num_experts
-    # Tiles as high as an expert's share, a little more than which is common: then its weights are read once.
-    block_m = 32 if share <= 24 or h.dtype == torch.float32 else 64 if share <= 56 else 128
+    block_m, stages = (32, 2) if h.dtype == torch.float32 else (64, 3)
     for x, matrices, y, gated in ((h, fc1, inner, True), (inner, fc2, out, False)):
         in_dim, out_dim = x.shape[1], y.shape[1]
         block_n = min(64 if gated else 128, max(16, triton.next_power_of_2(out_dim)))
@@ -265,8 +261,8 @@ def tiled_experts(h: Tensor, order: Tensor, ends: Tensor, fc1: Tensor, fc2: Tens
             BLOCK_M=block_m,
             BLOCK_N=block_n,
             BLOCK_K=min(64, max(16, triton.next_power_of_2(in_dim))),
-            num_warps=8 if block_m == 128 else 4,
-            num_stages=2 if h.dtype == torch.float32 else 4,
+            num_warps=4,
+            num_stages=stages,
         )
     return out
 
