@@ -238,14 +238,14 @@ def affordable_crops(vision: VisionConfig, free_bytes: int) -> int:
 
 def affordable_tokens(wanted: int, max_context: int, cell_bytes: int, free_bytes: int) -> int:
     """As many positions of KV as are wanted and fit; a fifth, or a GiB at least, is left to the computing."""
-    tokens = min(wanted, int(free_bytes - max(free_bytes / 5, 2**30)) // cell_bytes)
-    if tokens < max_context:
+    fitting = int(free_bytes - max(free_bytes / 5, 2**30)) // cell_bytes
+    if fitting < max_context:
         raise BadCheckpoint(
             f"the KV cache of one sequence of {max_context:,} positions needs "
             f"{max_context * cell_bytes / 2**30:.1f} GiB, and {free_bytes / 2**30:.1f} GiB of the device are "
             "free; lower max_context or free some memory"
         )
-    return tokens
+    return min(wanted, fitting)
 
 
 def open_model(config: RuntimeConfig, progress: Progress | None = None) -> LoadedModel:

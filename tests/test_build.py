@@ -136,6 +136,7 @@ def test_devices_are_cpu_or_cuda(name: str) -> None:
 def test_the_kv_cache_is_cut_to_what_the_device_has_left() -> None:
     gib = 2**30
     assert affordable_tokens(8_192, 4_096, 196_608, 100 * gib) == 8_192
+    assert affordable_tokens(1_024, 4_096, 196_608, 100 * gib) == 1_024, "less than a context may be wanted"
     assert affordable_tokens(524_288, 4_096, 196_608, 100 * gib) == int(80 * gib) // 196_608
     with pytest.raises(BadCheckpoint, match=r"needs 0\.8 GiB, and 0\.5 GiB of the device are free"):
         affordable_tokens(8_192, 4_096, 196_608, gib // 2)
