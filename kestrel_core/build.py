@@ -62,7 +62,7 @@ class LoadedModel:
     batches: dict[tuple[object, ...], CropBatches] = field(default_factory=dict)  # by the options they follow
 
     def crop_batches(self, config: RuntimeConfig) -> CropBatches:
-        """Made and captured once for all engines over this model."""
+        """Made and captured once for all engines over this model, of which one computes at a time."""
         options = (config.compile, config.vision_dtype, config.cuda_graphs)
         if options not in self.batches:
             self.batches[options] = CropBatches(
