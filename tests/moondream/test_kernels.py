@@ -149,7 +149,7 @@ def test_few_tokens_meet_their_experts(kernels: ModuleType, num_tokens: int) -> 
     torch.testing.assert_close(ours.values, expected.values[expected.rows], atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize("num_tokens", [65, 70, 150, 300])  # shares for tiles of 32, 64 and 128 in 16 bits
+@pytest.mark.parametrize("num_tokens", [65, 70, 150, 300])  # one tile an expert, and several
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
 def test_many_tokens_are_sorted_by_expert(kernels: ModuleType, num_tokens: int, dtype: torch.dtype) -> None:
     fc1, fc2 = (randn(7, 48, 32, seed=1) * 0.2).to(dtype), (randn(7, 40, 24, seed=2) * 0.2).to(dtype)
