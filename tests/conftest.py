@@ -1,6 +1,7 @@
 """What holds for every test: a machine runs those it can, and Hypothesis always draws the same examples."""
 
 import shutil
+from collections.abc import Iterator
 from contextlib import suppress
 from importlib.util import find_spec
 
@@ -19,6 +20,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if marked and (reason := missing()):
             for item in marked:
                 item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.fixture(scope="module")
+def one_thread() -> Iterator[None]:
+    """For small networks: torch's threads would wait for each other longer than they compute."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 def no_gpu() -> str | None:

@@ -3,7 +3,7 @@
 import asyncio
 import random
 import threading
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, cast
 
@@ -31,6 +31,8 @@ from kestrel_core.sequence import GO_ON, Prompt, Reply, Turn
 from kestrel_core.skills import Language
 from kestrel_core.skills.standard import standard_skills
 from kestrel_core.step import Kind, Readout, Sample
+
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 GREEDY = {"temperature": 0}
 
@@ -294,15 +296,6 @@ def test_a_third_party_brings_its_own_skill_and_the_model_comes_from_its_folder(
 
 
 # Tiny real models
-
-
-@pytest.fixture(autouse=True)
-def one_torch_thread() -> Iterator[None]:
-    """The models are far smaller than what a second thread would cost."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def picture(seed: int, height: int = 30, width: int = 50) -> Any:

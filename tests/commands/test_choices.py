@@ -2,7 +2,7 @@
 
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -25,19 +25,13 @@ from kestrel_core.errors import EngineFailed, UnsupportedSkill
 from kestrel_core.messages import Request
 from kestrel_core.step import Kind, Readout
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 QUIET = Console(quiet=True)
 SCENES, SEED = 2, 64  # small pictures
 FLOAT32, BFLOAT16 = 2.0**-24, 2.0**-8
 
 Line = dict[str, Any]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -55,16 +55,10 @@ from kestrel_core.skills.standard import standard_skills
 from kestrel_core.step import PreparedImage
 from kestrel_core.tokenizer import Tokenizer
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 QUIET = Console(quiet=True)
 SQUARE = np.array([[0.2, 0.2], [0.6, 0.2], [0.6, 0.6], [0.2, 0.6]])
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

@@ -32,19 +32,13 @@ from kestrel_core.skills.standard import standard_skills
 from kestrel_core.step import Coord, Input, PreparedImage, Size
 from kestrel_core.tokenizer import Tokenizer
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 CPU = torch.device("cpu")
 TEACHER = Teacher(MOONDREAM_TINY.tokenizer)
 LANGUAGE = Language(MOONDREAM_TINY, Tokenizer.from_file(TOKENIZER, MOONDREAM_TINY))
 SKILLS = standard_skills()
 IMAGE = PreparedImage("picture", None, (1, 1))
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def smaller_config() -> MoondreamConfig:
