@@ -25,6 +25,7 @@ from kestrel_core.commands.bench.results import Row, make_document, percentile, 
 from kestrel_core.commands.bench.server import Ports, read_counts, running_server, write_endless_repository
 from kestrel_core.commands.bench.skill import endless_skills
 from kestrel_core.commands.bench.workload import ChartQuestions, Question, question_texts
+from kestrel_core.commands.progress import told
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.engine import InferenceEngine
 from kestrel_core.errors import EngineFailed, InvalidRequest
@@ -74,8 +75,8 @@ class Subject:
 def bench_chartqa(
     run: ChartQA, config: RuntimeConfig, file: Path | None, commit: str | None, console: Console
 ) -> None:
-    with console.status("") as status:
-        rows = asyncio.run(measure_chartqa(run, config, status.update))
+    with told(console) as say:
+        rows = asyncio.run(measure_chartqa(run, config, say))
     workload = {
         "pictures": ", ".join(f"{width}x{height}" for width, height in SIZES) + ", in equal shares, as PNG",
         "order": "A B A C B: five questions over every three pictures, none of which comes back",

@@ -19,6 +19,7 @@ from kestrel_core.commands.bench.load_report import html_report
 from kestrel_core.commands.bench.results import Row, make_document, percentile, show
 from kestrel_core.commands.bench.skill import endless_skills
 from kestrel_core.commands.bench.workload import OF_WORDS, ChartQuestions, Question, question_texts
+from kestrel_core.commands.progress import told
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.engine import InferenceEngine
 from kestrel_core.errors import InvalidRequest
@@ -75,8 +76,8 @@ def bench_load(
     console: Console,
 ) -> bool:
     """Whether the thresholds held at `ramp.rate`; True where none was named."""
-    with console.status("") as status:
-        rows = asyncio.run(_measure(ramp, thresholds, url, config, status.update))
+    with told(console) as say:
+        rows = asyncio.run(_measure(ramp, thresholds, url, config, say))
     knee = find_knee(rows)
     workload = {
         "requests": "the ChartQA mix, arriving as a Poisson process",

@@ -22,12 +22,12 @@ from kestrel_core.commands.bench.memory import Moment, columns, complaints, look
 from kestrel_core.commands.bench.mixture import Mixture, make_call
 from kestrel_core.commands.bench.results import Row, make_document, show
 from kestrel_core.commands.bench.workload import question_texts
+from kestrel_core.commands.progress import told
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.engine import InferenceEngine
 from kestrel_core.errors import InvalidRequest
 
 EVERY_S = 1.0  # memory is looked at
-LINE_EVERY_S = 30.0  # in a log, which has no status line
 CLOSE_S = 60.0  # for an engine to stop that has nothing to do
 MAX_FAILURES = 100  # by then there is enough to look at
 COUNTED = (
@@ -143,16 +143,7 @@ def bench_soak(
 ) -> bool:
     """Whether all held."""
     device, moments, errors = parse_device(config.device), list[Moment](), ErrorLog()
-    with console.status("") as status:
-        said_s = float("-inf")
-
-        def say(text: str) -> None:
-            nonlocal said_s
-            status.update(text)
-            if not console.is_terminal and monotonic() - said_s >= LINE_EVERY_S:
-                said_s = monotonic()
-                console.print(text, markup=False, highlight=False)
-
+    with told(console) as say:
         say(f"loading {config.model}")
         engine = build_engine(config, warming=lambda done, total: say(f"warming up: {done} of {total}"))
         shape = engine.language.config

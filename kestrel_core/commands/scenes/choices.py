@@ -21,11 +21,11 @@ from rich.table import Table
 from kestrel_core.build import DTYPES, LoadedModel, open_model
 from kestrel_core.commands.bench.machine import describe_machine, describe_versions, find_commit
 from kestrel_core.commands.bench.results import WIDE
+from kestrel_core.commands.progress import counted
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.errors import InvalidRequest
 
 from .pictures import Pictures, open_pictures
-from .progress import counted
 from .record import Record, Recorded, crops_digest, prepare
 from .reference import Reference, retrace
 from .verdict import UNITS, Verdict

@@ -22,6 +22,7 @@ from rich.table import Table
 
 from kestrel_core.build import LoadedModel, assemble_engine, open_model
 from kestrel_core.commands.bench.machine import describe_machine, describe_versions, find_commit
+from kestrel_core.commands.progress import counted
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.errors import InvalidRequest, UnsupportedSkill
 
@@ -30,7 +31,6 @@ from .answers import Answers, EngineAnswers, ServerAnswers
 from .asking import Asked, scene_requests
 from .compare import Way, engine_ways, server_ways
 from .pictures import Picture, Pictures, open_pictures
-from .progress import counted
 from .record import recording
 from .score import MEANINGS, Scores, grade
 from .sheet import Card, Shown, check_suffix, write_sheet

@@ -1,4 +1,4 @@
-"""How far a long run is: a bar on a terminal, and a few lines in a log, which has no bars."""
+"""How far a long run is: a bar or a status on a terminal, and a few lines in a log, which has neither."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-LINES = 10
+LINES = 10  # of a count, in a log
+LINE_EVERY_S = 30.0  # of a status, in a log
 
 
 @contextmanager
@@ -26,3 +27,19 @@ def counted(what: str, total: int, console: Console) -> Iterator[Callable[[int],
                 console.print(f"{what}: {done} of {total}, {time.monotonic() - began:.0f} s", highlight=False)
 
         yield advance
+
+
+@contextmanager
+def told(console: Console) -> Iterator[Callable[[str], None]]:
+    """Yields what is to be called with what is being done now."""
+    said_s = float("-inf")
+    with console.status("") as status:
+
+        def say(text: str) -> None:
+            nonlocal said_s
+            status.update(text)
+            if not console.is_terminal and time.monotonic() - said_s >= LINE_EVERY_S:
+                said_s = time.monotonic()
+                console.print(text, markup=False, highlight=False)
+
+        yield say
