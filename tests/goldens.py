@@ -19,7 +19,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from kestrel_core.images import ImageLimits, decode_image
-from kestrel_core.moondream.config import MoondreamConfig, parse_config
+from kestrel_core.moondream.config import MoondreamConfig
+from kestrel_core.moondream.config_file import parse_config
 from kestrel_core.moondream.crops import cut_crops
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.weights import random_weights

@@ -16,8 +16,8 @@ from kestrel_core.moondream.config import (
     MoondreamConfig,
     Template,
     Templates,
-    validate,
 )
+from kestrel_core.moondream.config_file import validate
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.weights import random_weights
 from kestrel_core.skills import Language, SkillRegistry

@@ -16,7 +16,8 @@ from torch import Tensor, nn
 
 from kestrel_core.errors import BadCheckpoint
 from kestrel_core.moondream.checkpoint import Checkpoint, open_checkpoint, read_json
-from kestrel_core.moondream.config import MOONDREAM2, MOONDREAM3, MoondreamConfig, parse_config
+from kestrel_core.moondream.config import MOONDREAM2, MOONDREAM3, MoondreamConfig
+from kestrel_core.moondream.config_file import parse_config
 
 FLOATS = ("bfloat16", "float16", "float32", "float64")
 EXPERT_SCALES = {"fc1.weight": "up_scale", "fc2.weight": "down_scale"}

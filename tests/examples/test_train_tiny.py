@@ -23,7 +23,8 @@ from kestrel_core.commands.scenes.score import box_iou, inside, outline_iou
 from kestrel_core.commands.scenes.world import Background, Scene, Thing, draw_scene, outline_on_picture
 from kestrel_core.images import ImageLimits, decode_image
 from kestrel_core.messages import Request
-from kestrel_core.moondream.config import MOONDREAM_TINY, MoEConfig, MoondreamConfig, validate
+from kestrel_core.moondream.config import MOONDREAM_TINY, MoEConfig, MoondreamConfig
+from kestrel_core.moondream.config_file import validate
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.moe import MoE
 from kestrel_core.sequence import Reply

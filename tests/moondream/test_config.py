@@ -15,9 +15,8 @@ from kestrel_core.moondream.config import (
     MOONDREAM2,
     MOONDREAM3,
     MoondreamConfig,
-    parse_config,
-    validate,
 )
+from kestrel_core.moondream.config_file import parse_config, validate
 
 
 def refused(document: object, default: MoondreamConfig | None = None) -> str:

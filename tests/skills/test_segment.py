@@ -9,7 +9,8 @@ from goldens import golden_language
 
 from kestrel_core.errors import InvalidRequest, UnsupportedSkill
 from kestrel_core.messages import Request, Settings
-from kestrel_core.moondream.config import MOONDREAM2, MOONDREAM3, MOONDREAM_TINY, Template, parse_config
+from kestrel_core.moondream.config import MOONDREAM2, MOONDREAM3, MOONDREAM_TINY, Template
+from kestrel_core.moondream.config_file import parse_config
 from kestrel_core.sequence import GO_ON, Turn
 from kestrel_core.skills import Language
 from kestrel_core.skills.segment import SegmentSkill
