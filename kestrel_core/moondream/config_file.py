@@ -1,6 +1,6 @@
-"""Reads a checkpoint's `config.json`: what it leaves out is its generation's default; unknown keys are ignored.
+"""Reads a checkpoint's `config.json`: what it leaves out is the generation's default.
 
-What cannot be is one `BadCheckpoint`.
+Unknown keys are ignored; what cannot be is one `BadCheckpoint`.
 """
 
 import types

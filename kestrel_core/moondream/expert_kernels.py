@@ -69,6 +69,43 @@ def route(scores: Tensor, top: int) -> tuple[Tensor, Tensor]:
 
 
 @triton.jit
+def _product(
+    x: tl.tensor,
+    rows: tl.tensor,
+    valid: tl.tensor,
+    matrix: tl.tensor,
+    n: tl.tensor,
+    IN_DIM: tl.constexpr,
+    OUT_DIM: tl.constexpr,
+    GATED: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+) -> tl.tensor:
+    """These rows of x times columns `n` of an expert's output.
+
+    GATED: its matrix has twice OUT_DIM rows, activations and then gates.
+    """
+    k = tl.arange(0, BLOCK_K)
+    in_matrix = n[:, None] < OUT_DIM
+    inputs = x + rows[:, None] * IN_DIM + k[None, :]
+    weights = matrix + n[:, None] * IN_DIM + k[None, :]
+    value = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    gate = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    for at in range(0, IN_DIM, BLOCK_K):
+        in_row = (at + k)[None, :] < IN_DIM
+        h = tl.load(inputs + at, mask=valid[:, None] & in_row, other=0.0)
+        w = tl.load(weights + at, mask=in_matrix & in_row, other=0.0)
+        value = tl.dot(h, tl.trans(w), value, input_precision="ieee")
+        if GATED:
+            g = tl.load(weights + at + OUT_DIM * IN_DIM, mask=in_matrix & in_row, other=0.0)
+            gate = tl.dot(h, tl.trans(g), gate, input_precision="ieee")
+    if GATED:
+        value = gelu(value) * (gate + 1.0)
+    return value
+
+
+@triton.jit
 def _experts(
     x: tl.tensor,
     ids: tl.tensor,
@@ -88,8 +125,7 @@ def _experts(
 ) -> None:
     """Some columns of one expert's output, for all tokens that chose it: its weights are read once, or never.
 
-    GATED: x has a row a token, and the expert's matrix twice OUT_DIM rows, activations and then gates.
-    Otherwise x has a row a pair. `out` has a row a pair in both cases.
+    GATED: x has a row a token. Otherwise it has a row a pair, as `out` has in both cases.
     """
     slot = tl.program_id(0)
     expert = (tl.load(ids + slot) if ONE_TOKEN else slot).to(tl.int64)
@@ -102,33 +138,18 @@ def _experts(
     count = tl.sum(hit, axis=0)
     before = tl.cumsum(hit, axis=0) - hit
     n = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
-    in_matrix = n[:, None] < OUT_DIM
-    k = tl.arange(0, BLOCK_K)
-    rows = 2 * OUT_DIM if GATED else OUT_DIM
-    weights = matrices + expert * (rows * IN_DIM) + n[:, None] * IN_DIM + k[None, :]
+    matrix = matrices + expert * ((2 * OUT_DIM if GATED else OUT_DIM) * IN_DIM)
     for start in range(0, count, BLOCK_M):
         m = start + tl.arange(0, BLOCK_M)
         taken = (before[:, None] == m[None, :]) & (hit[:, None] > 0)
         pair = tl.sum(tl.where(taken, (tokens * TOP + rank)[:, None], 0), axis=0)
         source = pair // TOP if GATED else pair
-        inputs = x + source[:, None] * IN_DIM + k[None, :]
-        valid = (m < count)[:, None]
-        value = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
-        gate = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
-        for at in range(0, IN_DIM, BLOCK_K):
-            in_row = (at + k)[None, :] < IN_DIM
-            h = tl.load(inputs + at, mask=valid & in_row, other=0.0)
-            w = tl.load(weights + at, mask=in_matrix & in_row, other=0.0)
-            value = tl.dot(h, tl.trans(w), value, input_precision="ieee")
-            if GATED:
-                g = tl.load(weights + at + OUT_DIM * IN_DIM, mask=in_matrix & in_row, other=0.0)
-                gate = tl.dot(h, tl.trans(g), gate, input_precision="ieee")
-        if GATED:
-            value = gelu(value) * (gate + 1.0)
+        valid = m < count
+        value = _product(x, source, valid, matrix, n, IN_DIM, OUT_DIM, GATED, BLOCK_M, BLOCK_N, BLOCK_K)
         tl.store(
             out + pair[:, None] * OUT_DIM + n[None, :],
             value.to(out.dtype.element_ty),
-            mask=valid & (n[None, :] < OUT_DIM),
+            mask=valid[:, None] & (n[None, :] < OUT_DIM),
         )
 
 
@@ -194,8 +215,7 @@ def _expert_tiles(
     """Some rows of one expert's pairs, some columns of its output. There are programs enough for any shares
     of the experts; those left over find no rows.
 
-    GATED: x has a row a token, and the expert's matrix twice OUT_DIM rows, activations and then gates.
-    Otherwise x has a row a pair, sorted like those of `out`.
+    GATED: x has a row a token. Otherwise it has a row a pair, sorted like those of `out`.
     """
     tile = tl.program_id(0)
     experts = tl.arange(0, BLOCK_E)
@@ -213,23 +233,8 @@ def _expert_tiles(
         valid = rows < stop
         source = tl.load(order + rows, mask=valid, other=0) // TOP if GATED else rows.to(tl.int64)
         n = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
-        k = tl.arange(0, BLOCK_K)
-        in_matrix = n[:, None] < OUT_DIM
-        height = 2 * OUT_DIM if GATED else OUT_DIM
-        inputs = x + source[:, None] * IN_DIM + k[None, :]
-        weights = matrices + expert.to(tl.int64) * (height * IN_DIM) + n[:, None] * IN_DIM + k[None, :]
-        value = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
-        gate = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
-        for at in range(0, IN_DIM, BLOCK_K):
-            in_row = (at + k)[None, :] < IN_DIM
-            h = tl.load(inputs + at, mask=valid[:, None] & in_row, other=0.0)
-            w = tl.load(weights + at, mask=in_matrix & in_row, other=0.0)
-            value = tl.dot(h, tl.trans(w), value, input_precision="ieee")
-            if GATED:
-                g = tl.load(weights + at + OUT_DIM * IN_DIM, mask=in_matrix & in_row, other=0.0)
-                gate = tl.dot(h, tl.trans(g), gate, input_precision="ieee")
-        if GATED:
-            value = gelu(value) * (gate + 1.0)
+        matrix = matrices + expert.to(tl.int64) * ((2 * OUT_DIM if GATED else OUT_DIM) * IN_DIM)
+        value = _product(x, source, valid, matrix, n, IN_DIM, OUT_DIM, GATED, BLOCK_M, BLOCK_N, BLOCK_K)
         tl.store(
             out + rows.to(tl.int64)[:, None] * OUT_DIM + n[None, :],
             value.to(out.dtype.element_ty),
