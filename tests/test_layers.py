@@ -60,7 +60,11 @@ RESERVED = {
     "torch": KNOWS_TENSORS,
     "safetensors.torch": KNOWS_TENSORS,
     "flashinfer": {"kestrel_core.runtime.flashinfer_attention"},
-    "triton": {"kestrel_core.moondream.kernels", "kestrel_core.moondream.expert_kernels"},  # the language
+    "triton": {  # the language
+        "kestrel_core.moondream.kernels",
+        "kestrel_core.moondream.expert_kernels",
+        "kestrel_core.moondream.head_kernels",
+    },
     "triton_python_backend_utils": {"model_repository.moondream.1.model"},
     "asyncio": {"engine", "client", "commands"},
 }
