@@ -11,8 +11,8 @@ from typing import Any, Literal, overload
 
 from kestrel_core.build import Engine, build_engine
 from kestrel_core.config import RuntimeConfig
+from kestrel_core.door import Ticket
 from kestrel_core.errors import InvalidRequest, KestrelError
-from kestrel_core.loop import Ticket
 from kestrel_core.messages import Chunk, EngineResult, Event, Finished, Request, number, parse_settings
 from kestrel_core.skills import SkillRegistry
 

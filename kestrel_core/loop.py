@@ -1,4 +1,4 @@
-"""The step loop: one thread that turns scheduler and runtime, and the one door into it.
+"""The step loop: one thread that turns scheduler and runtime.
 
 Any thread may submit, cancel and close. What becomes of a request is told to its sink, in the loop's thread:
 chunks, then exactly one `Finished` or error. A sink must not block.
@@ -9,13 +9,14 @@ import logging
 import random
 import threading
 import time
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import count, groupby
 from typing import Any
 
+from kestrel_core.door import Door, Sink, Ticket
 from kestrel_core.errors import (
     Cancelled,
     EngineFailed,
@@ -24,7 +25,7 @@ from kestrel_core.errors import (
     PromptTooLong,
     UnknownAdapter,
 )
-from kestrel_core.messages import Chunk, EngineResult, Event, Finished, Request, Usage
+from kestrel_core.messages import Chunk, EngineResult, Event, Finished, Request
 from kestrel_core.metrics import Metrics
 from kestrel_core.scheduler.scheduler import Scheduler, Update
 from kestrel_core.sequence import FinishReason, Prompt, Sequence, Turn
@@ -32,8 +33,6 @@ from kestrel_core.skills import Language, SkillRegistry, SkillSpec
 from kestrel_core.step import Launched, PreparedImage, Runtime, Sample, Sampling, StepPlan
 
 log = logging.getLogger("kestrel")
-
-Sink = Callable[[Event], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,24 +42,6 @@ class QueueLimits:
     max_context: int
     priority_s: float
     default_timeout_s: float | None
-
-
-@dataclass(eq=False, slots=True)
-class Ticket:
-    """A request on its way through the loop. All but the first two lines belong to the loop's thread."""
-
-    request: Request
-    sink: Sink
-    skill: SkillSpec
-    prompt: Prompt
-    num_bytes: int
-    arrived_s: float
-    sequence: Sequence | None = None
-    queued: bool = True
-    done: bool = False
-    started_s: float = 0.0
-    first_s: float = 0.0
-    last_s: float = 0.0
 
 
 class StepLoop:
@@ -90,14 +71,7 @@ class StepLoop:
         self._ties = count()
         self._workers = ThreadPoolExecutor(image_workers, thread_name_prefix="kestrel-image")
         self._thread: threading.Thread | None = None
-        # The door: everything below is shared, under the lock.
-        self._door = threading.Condition()
-        self._inbox: deque[Callable[[], None]] = deque()
-        self._open: set[Ticket] = set()
-        self._num_queued = 0
-        self._queued_bytes = 0
-        self._closing = False
-        self._broken = False
+        self._door = Door(limits.max_count, limits.max_bytes)
 
     # From any thread
 
@@ -108,23 +82,19 @@ class StepLoop:
             raise UnknownAdapter(f'adapter "{request.settings.adapter}" is not known to this server')
         prompt = self._prompt(skill, request)
         ticket = Ticket(request, sink, skill, prompt, _num_bytes(request.image), self._clock())
-        with self._door:
-            self._refuse_if_full(ticket)
-            self._open.add(ticket)
-            self._num_queued += 1
-            self._queued_bytes += ticket.num_bytes
+        self._door.enter(ticket)
         timeout_s = request.timeout_s if request.timeout_s is not None else self._limits.default_timeout_s
         if timeout_s is not None:
-            self._call(lambda: self._set_deadline(ticket, ticket.arrived_s + timeout_s))
+            self._door.call(lambda: self._set_deadline(ticket, ticket.arrived_s + timeout_s))
         if prompt.with_image:
             self._workers.submit(self._prepare_image, ticket)
         else:
-            self._call(lambda: self._arrive(ticket, None))
+            self._door.call(lambda: self._arrive(ticket, None))
         return ticket
 
     def cancel(self, ticket: Ticket) -> None:
         """The caller has gone, or wants no more: it ends with what it has."""
-        self._call(lambda: self._cancel(ticket))
+        self._door.call(lambda: self._cancel(ticket))
 
     def start(self) -> None:
         self._thread = threading.Thread(target=self._run, name="kestrel-steps", daemon=True)
@@ -132,43 +102,42 @@ class StepLoop:
 
     def close(self, drain: bool = True) -> None:
         """Refuse what comes from now on, finish (or drop) what is there, stop. May be called twice."""
-        with self._door:
-            self._closing = True
+        self._door.close()
         if not drain:
-            self._call(lambda: self._fail_all(Overloaded("the server is shutting down; try another one")))
-        self._call(lambda: None)
+            self._door.call(
+                lambda: self._fail_all(Overloaded("the server is shutting down; try another one"))
+            )
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
         self._workers.shutdown()
 
     @property
     def healthy(self) -> bool:
-        return not self._broken
+        return not self._door.is_broken
 
     @property
     def num_open(self) -> int:
         """Requests taken in and not yet ended."""
-        return len(self._open)
+        return self._door.num_inside
 
     @property
     def num_queued(self) -> int:
         """Of these, the ones that have not begun: pictures being decoded among them."""
-        return self._num_queued
+        return self._door.num_queued
 
     @property
     def queued_bytes(self) -> int:
-        return self._queued_bytes
+        return self._door.queued_bytes
 
     # The loop
 
     def _run(self) -> None:
-        while self._open or self._pending is not None or not self._closing:
+        while self._pending is not None or not self._door.is_deserted:
             try:
                 self.step(wait=True)
             except Exception as error:  # nothing is known of the state any more
                 log.exception("the engine's loop failed")
-                with self._door:
-                    self._broken = True
+                self._door.break_down()
                 self._pending = None
                 self._fail_all(
                     EngineFailed(f"the engine failed ({type(error).__name__}) and takes no requests")
@@ -188,18 +157,14 @@ class StepLoop:
 
     def run_until_idle(self) -> None:
         """Turn the loop here and now, for callers without a thread: tests and benchmarks."""
-        while self._tickets or self._inbox or self._pending is not None:
+        while self._tickets or self._door.has_calls or self._pending is not None:
             self.step()
 
     def _admit_arrivals(self, wait: bool) -> None:
         if wait:
-            with self._door:
-                until = threading.TIMEOUT_MAX  # more than that cannot be waited for
-                if self._deadlines:
-                    until = min(until, self._deadlines[0][0] - self._clock())
-                self._door.wait_for(lambda: self._inbox, until)
-        while self._inbox:
-            self._inbox.popleft()()
+            self._door.wait(self._deadlines[0][0] - self._clock() if self._deadlines else None)
+        for call in self._door.calls():
+            call()
         while self._deadlines and self._deadlines[0][0] <= self._clock():
             self._expire(heapq.heappop(self._deadlines)[2])
 
@@ -251,21 +216,6 @@ class StepLoop:
             )
         return prompt
 
-    def _refuse_if_full(self, ticket: Ticket) -> None:
-        if self._broken:
-            raise Overloaded("the engine has failed and waits for its restart; try another server")
-        if self._closing:
-            raise Overloaded("the server is shutting down; try another one")
-        if self._num_queued >= self._limits.max_count:
-            raise Overloaded(
-                f"{self._num_queued} requests wait, and no more may (max_queue); try again later"
-            )
-        if self._queued_bytes + ticket.num_bytes > self._limits.max_bytes and self._queued_bytes:
-            raise Overloaded(
-                f"{self._queued_bytes:,} bytes of pictures wait, and {self._limits.max_bytes:,} may "
-                "(max_queue_bytes); try again later"
-            )
-
     def _prepare_image(self, ticket: Ticket) -> None:
         """In a worker thread."""
         if ticket.done:
@@ -274,12 +224,12 @@ class StepLoop:
             image = self._prepare(ticket.request.image)
         except KestrelError as error:
             refused = error
-            self._call(lambda: self._end(ticket, refused))
+            self._door.call(lambda: self._end(ticket, refused))
         except Exception as error:
             failed = EngineFailed(f"the picture could not be prepared ({type(error).__name__})")
-            self._call(lambda: self._end(ticket, failed))
+            self._door.call(lambda: self._end(ticket, failed))
         else:
-            self._call(lambda: self._arrive(ticket, image))
+            self._door.call(lambda: self._arrive(ticket, image))
 
     def _arrive(self, ticket: Ticket, image: PreparedImage | None) -> None:
         if ticket.done:
@@ -326,7 +276,7 @@ class StepLoop:
         for sequence in self.scheduler.take_started():
             ticket = self._tickets[sequence]
             if ticket.queued:
-                self._leave_queue(ticket)
+                self._door.begin(ticket)
                 ticket.started_s = now
                 hit = sequence.cached_tokens > 0
                 self.metrics.prefix_hits += hit
@@ -374,23 +324,9 @@ class StepLoop:
                 kind = type(error).__name__
                 return EngineFailed(f"skill {ticket.skill.name} could not give its result ({kind})")
         rest = Chunk(turn.text + turn.rest if turn else "", taken)
-        return Finished(EngineResult(ticket.request.request_id, reason, output, self._usage(ticket)), rest)
-
-    def _usage(self, ticket: Ticket) -> Usage:
-        def ms(begin: float, end: float) -> float:
-            return round(1000 * (end - begin), 3) if begin and end else 0.0
-
-        now, sequence = self._clock(), ticket.sequence
         image = self._language.config.image_prefix_length if ticket.prompt.with_image else 0
-        return Usage(
-            input_tokens=image + len(ticket.prompt.inputs),
-            output_tokens=sequence.num_taken if sequence is not None else 0,
-            cached_tokens=sequence.cached_tokens if sequence is not None else 0,
-            queue_time_ms=ms(ticket.arrived_s, ticket.started_s or now),
-            prefill_time_ms=ms(ticket.started_s, ticket.first_s),
-            decode_time_ms=ms(ticket.first_s, ticket.last_s),
-            ttft_ms=ms(ticket.arrived_s, ticket.first_s),
-        )
+        usage = ticket.usage(self._clock(), image)
+        return Finished(EngineResult(ticket.request.request_id, reason, output, usage), rest)
 
     def _cancel(self, ticket: Ticket) -> None:
         if not ticket.done:
@@ -405,9 +341,7 @@ class StepLoop:
             self._end(ticket, Cancelled(f"the request's deadline passed while it was {state}"))
 
     def _fail_all(self, error: KestrelError) -> None:
-        with self._door:
-            tickets = list(self._open)
-        for ticket in tickets:
+        for ticket in self._door.inside():
             self._end(ticket, error)
 
     def _end(self, ticket: Ticket, event: Event) -> None:
@@ -415,43 +349,28 @@ class StepLoop:
         if ticket.done:
             return
         sequence = ticket.sequence
-        if sequence is not None and not sequence.ended and not self._broken:
+        if sequence is not None and not sequence.ended and not self._door.is_broken:
             self.scheduler.end(sequence)  # first: should it raise, the request still ends, with all others
         ticket.done = True
-        if ticket.queued:
-            self._leave_queue(ticket)
         if sequence is not None:
             del self._tickets[sequence]
         skill = ticket.skill.name
         outcome = event.result.finish_reason if isinstance(event, Finished) else type(event).__name__
         self.metrics.requests[skill, outcome] += 1
         self.metrics.request_s[skill].observe(self._clock() - ticket.arrived_s)
-        with self._door:
-            self._open.discard(ticket)
-        if len(self._deadlines) > 2 * len(self._open) + 64:  # mostly of requests that have ended
+        self._door.leave(ticket)
+        if len(self._deadlines) > 2 * self._door.num_inside + 64:  # mostly of requests that have ended
             self._deadlines = [entry for entry in self._deadlines if not entry[2].done]
             heapq.heapify(self._deadlines)
         # Callers and deadlines may hold the ticket for long, but need not hold the picture.
         ticket.request, ticket.sequence = replace(ticket.request, image=None), None
         self._tell(ticket, event)
 
-    def _leave_queue(self, ticket: Ticket) -> None:
-        ticket.queued = False
-        with self._door:
-            self._num_queued -= 1
-            self._queued_bytes -= ticket.num_bytes
-
     def _tell(self, ticket: Ticket, event: Event) -> None:
         try:
             ticket.sink(event)
         except Exception:  # the listener's trouble must not become the others'
             log.exception("the sink of request %s failed", ticket.request.request_id)
-
-    def _call(self, what: Callable[[], None]) -> None:
-        """Have the loop's thread do something, soon."""
-        with self._door:
-            self._inbox.append(what)
-            self._door.notify()
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 from zlib import crc32
 
+from kestrel_core.door import Ticket
 from kestrel_core.errors import BadImage, KestrelError
-from kestrel_core.loop import QueueLimits, StepLoop, Ticket
+from kestrel_core.loop import QueueLimits, StepLoop
 from kestrel_core.messages import Chunk, Event, Finished, Request, parse_settings
 from kestrel_core.metrics import Metrics
 from kestrel_core.moondream.config import MOONDREAM3, Captions, MoondreamConfig, Template, Templates

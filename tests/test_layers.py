@@ -21,6 +21,7 @@ ROWS = (
     "engine outbox",
     "build",
     "loop",
+    "door",
     "scheduler skills runtime preparer",
     "moondream",
     "sequence",

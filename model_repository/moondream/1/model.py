@@ -19,8 +19,8 @@ import numpy as np
 import triton_python_backend_utils as pb_utils
 
 from kestrel_core.config import RuntimeConfig
+from kestrel_core.door import Ticket
 from kestrel_core.errors import EngineFailed, KestrelError
-from kestrel_core.loop import Ticket
 from kestrel_core.messages import Request
 from kestrel_core.metrics import Exporter, Series, exported
 from kestrel_core.outbox import Outbox
