@@ -12,7 +12,7 @@ from typing import Any
 import pyvips
 
 from kestrel_client import Client
-from kestrel_core.commands.scenes.sheet import write_picture
+from kestrel_tools.scenes.sheet import write_picture
 
 ROOT = Path(__file__).parents[1]
 SAMPLE = ROOT / "client/samples/shapes.png"

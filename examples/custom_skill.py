@@ -14,12 +14,12 @@ from typing import Any
 
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.engine import InferenceEngine
-from kestrel_core.messages import EngineResult, Request
-from kestrel_core.sequence import Prompt, Turn
-from kestrel_core.skills import Language
+from kestrel_core.loop.sequence import Prompt, Turn
+from kestrel_core.loop.step import Kind, Readout, Sample
+from kestrel_core.protocol.messages import EngineResult, Request
+from kestrel_core.skills.spec import Language
 from kestrel_core.skills.standard import standard_skills
 from kestrel_core.skills.text import QuerySkill
-from kestrel_core.step import Kind, Readout, Sample
 
 BUNDLED = {"KESTREL_MODEL": "moondream-tiny", "KESTREL_DEVICE": "cpu"}  # unless told otherwise
 

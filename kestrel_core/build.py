@@ -10,13 +10,15 @@ from typing import Any
 
 import torch
 
-from kestrel_core import hub
 from kestrel_core.config import RuntimeConfig
-from kestrel_core.errors import BadCheckpoint, InvalidRequest
-from kestrel_core.images import ImageLimits
-from kestrel_core.loop import QueueLimits, StepLoop
-from kestrel_core.metrics import Metrics
-from kestrel_core.moondream.checkpoint import open_checkpoint
+from kestrel_core.intake import hub
+from kestrel_core.intake.images import ImageLimits
+from kestrel_core.intake.preparing import Preparer
+from kestrel_core.intake.tokenizer import Tokenizer
+from kestrel_core.loop.metrics import Metrics
+from kestrel_core.loop.step_loop import QueueLimits, StepLoop
+from kestrel_core.moondream.checkpoint.files import open_checkpoint
+from kestrel_core.moondream.checkpoint.weights import load_config, load_weights, random_weights
 from kestrel_core.moondream.config import (
     MOONDREAM2,
     MOONDREAM3,
@@ -25,22 +27,20 @@ from kestrel_core.moondream.config import (
     VisionConfig,
 )
 from kestrel_core.moondream.fast_text import speed_up
-from kestrel_core.moondream.fused import choose_fused
 from kestrel_core.moondream.model import Moondream
-from kestrel_core.moondream.weights import load_config, load_weights, random_weights
-from kestrel_core.preparer import Preparer
-from kestrel_core.runtime.crop_batches import MAX_BATCH_CROPS, CropBatches
+from kestrel_core.moondream.ops.choose import choose_fused
+from kestrel_core.protocol.errors import BadCheckpoint, InvalidRequest
 from kestrel_core.runtime.cuda_runtime import CudaRuntime
 from kestrel_core.runtime.graphs import Graphs
-from kestrel_core.runtime.image_encoder import ImageEncoder
 from kestrel_core.runtime.kv_cache import KVCache
-from kestrel_core.runtime.runtime import TorchRuntime, best_page_size
+from kestrel_core.runtime.torch_runtime import TorchRuntime, best_page_size
+from kestrel_core.runtime.vision.crop_batches import MAX_BATCH_CROPS, CropBatches
+from kestrel_core.runtime.vision.image_encoder import ImageEncoder
 from kestrel_core.scheduler.pages import PagePool
 from kestrel_core.scheduler.prefix_cache import PrefixCache
 from kestrel_core.scheduler.scheduler import Limits, Scheduler
-from kestrel_core.skills import Language, SkillRegistry
+from kestrel_core.skills.spec import Language, SkillRegistry
 from kestrel_core.skills.standard import standard_skills
-from kestrel_core.tokenizer import Tokenizer
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 CONFIGS = {

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, get_args, get_type_hints
 
-from kestrel_core.errors import InvalidRequest
+from kestrel_core.protocol.errors import InvalidRequest
 
 
 def _option(default: Any, meaning: str) -> Any:

@@ -11,10 +11,18 @@ from typing import Any, Literal, overload
 
 from kestrel_core.build import Engine, build_engine
 from kestrel_core.config import RuntimeConfig
-from kestrel_core.door import Ticket
-from kestrel_core.errors import InvalidRequest, KestrelError
-from kestrel_core.messages import Chunk, EngineResult, Event, Finished, Request, number, parse_settings
-from kestrel_core.skills import SkillRegistry
+from kestrel_core.loop.inbox import Ticket
+from kestrel_core.protocol.errors import InvalidRequest, KestrelError
+from kestrel_core.protocol.messages import (
+    Chunk,
+    EngineResult,
+    Event,
+    Finished,
+    Request,
+    number,
+    parse_settings,
+)
+from kestrel_core.skills.spec import SkillRegistry
 
 
 class EngineStream:

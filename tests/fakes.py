@@ -12,19 +12,19 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from kestrel_core.door import Ticket
-from kestrel_core.errors import BadImage, KestrelError
-from kestrel_core.loop import QueueLimits, StepLoop
-from kestrel_core.messages import Chunk, Event, Finished, Request, parse_settings
-from kestrel_core.metrics import Metrics
+from kestrel_core.intake.tokenizer import Tokenizer
+from kestrel_core.loop.inbox import Ticket
+from kestrel_core.loop.metrics import Metrics
+from kestrel_core.loop.step import Coord, Input, Kind, PreparedImage, Sample, Size, Span, StepPlan
+from kestrel_core.loop.step_loop import QueueLimits, StepLoop
 from kestrel_core.moondream.config import MOONDREAM3, Captions, MoondreamConfig, Template, Templates
+from kestrel_core.protocol.errors import BadImage, KestrelError
+from kestrel_core.protocol.messages import Chunk, Event, Finished, Request, parse_settings
 from kestrel_core.scheduler.pages import PagePool
 from kestrel_core.scheduler.prefix_cache import PrefixCache
 from kestrel_core.scheduler.scheduler import Limits, Scheduler
-from kestrel_core.skills import Language, SkillRegistry
+from kestrel_core.skills.spec import Language, SkillRegistry
 from kestrel_core.skills.standard import standard_skills
-from kestrel_core.step import Coord, Input, Kind, PreparedImage, Sample, Size, Span, StepPlan
-from kestrel_core.tokenizer import Tokenizer
 
 IMAGE_LENGTH = 5  # BOS and 2 x 2 patches
 PAGE_SIZE = 5

@@ -18,15 +18,15 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from kestrel_core.images import ImageLimits, decode_image
+from kestrel_core.intake.images import ImageLimits, decode_image
+from kestrel_core.intake.tokenizer import Tokenizer
+from kestrel_core.loop.step import PreparedImage
+from kestrel_core.moondream.checkpoint.config_file import parse_config
+from kestrel_core.moondream.checkpoint.weights import random_weights
 from kestrel_core.moondream.config import MoondreamConfig
-from kestrel_core.moondream.config_file import parse_config
-from kestrel_core.moondream.crops import cut_crops
+from kestrel_core.moondream.crops.cutting import cut_crops
 from kestrel_core.moondream.model import Moondream
-from kestrel_core.moondream.weights import random_weights
-from kestrel_core.skills import Language
-from kestrel_core.step import PreparedImage
-from kestrel_core.tokenizer import Tokenizer
+from kestrel_core.skills.spec import Language
 
 GOLDEN = Path(__file__).parent / "golden"
 Name = Literal["md2", "md3"]

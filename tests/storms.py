@@ -12,8 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from kestrel_core.moondream.config import MoondreamConfig
-from kestrel_core.step import (
+from kestrel_core.loop.step import (
     GREEDY,
     Coord,
     Input,
@@ -28,6 +27,7 @@ from kestrel_core.step import (
     Span,
     StepPlan,
 )
+from kestrel_core.moondream.config import MoondreamConfig
 
 NUM_PAGES = 96
 BAD = "bad"  # the key of a picture whose embeddings are no numbers

@@ -18,12 +18,12 @@ from kestrel_core.build import (
     open_model,
     parse_device,
 )
-from kestrel_core.commands.parity.md2 import images
-from kestrel_core.commands.parity.subject import Subject
 from kestrel_core.config import RuntimeConfig
-from kestrel_core.errors import BadCheckpoint, InvalidRequest
 from kestrel_core.moondream.config import MOONDREAM2
-from kestrel_core.runtime.image_encoder import ImageEncoder
+from kestrel_core.protocol.errors import BadCheckpoint, InvalidRequest
+from kestrel_core.runtime.vision.image_encoder import ImageEncoder
+from kestrel_tools.parity.md2 import images
+from kestrel_tools.parity.subject import Subject
 
 Tensors = dict[str, Tensor]
 

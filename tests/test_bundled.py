@@ -8,10 +8,10 @@ from typing import Any
 import torch
 
 from kestrel_core.build import BUNDLED, open_model
-from kestrel_core.commands.serve import QUESTION, SAMPLE
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.engine import InferenceEngine
 from kestrel_core.moondream.config import MOONDREAM_TINY
+from kestrel_core.triton.serve import QUESTION, SAMPLE
 
 ROOT = Path(__file__).parents[1]
 FOLDER = BUNDLED["moondream-tiny"]

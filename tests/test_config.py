@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kestrel_core.config import RuntimeConfig
-from kestrel_core.errors import InvalidRequest
+from kestrel_core.protocol.errors import InvalidRequest
 
 
 def test_the_defaults_are_those_of_the_contract() -> None:

@@ -16,7 +16,9 @@ from tiny import tiny_engine
 from kestrel_core.build import Engine
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.engine import EngineStream, InferenceEngine
-from kestrel_core.errors import (
+from kestrel_core.loop.sequence import GO_ON, Prompt, Reply, Turn
+from kestrel_core.loop.step import Kind, Readout, Sample
+from kestrel_core.protocol.errors import (
     BadImage,
     Cancelled,
     EngineFailed,
@@ -25,12 +27,10 @@ from kestrel_core.errors import (
     Overloaded,
     PromptTooLong,
 )
-from kestrel_core.messages import EngineResult, Request
-from kestrel_core.runtime import image_encoder
-from kestrel_core.sequence import GO_ON, Prompt, Reply, Turn
-from kestrel_core.skills import Language
+from kestrel_core.protocol.messages import EngineResult, Request
+from kestrel_core.runtime.vision import image_encoder
+from kestrel_core.skills.spec import Language
 from kestrel_core.skills.standard import standard_skills
-from kestrel_core.step import Kind, Readout, Sample
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

@@ -5,7 +5,8 @@ all of `model_repository/`. Imports inside functions and under TYPE_CHECKING cou
 """
 
 import ast
-from collections.abc import Iterator
+import subprocess
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -15,59 +16,60 @@ ROOT = Path(__file__).parents[1]
 # Top first. A room imports from the rows below its own: nothing above it, nothing beside it.
 ROWS = (
     "model_repository",
+    "gateway tools",
+    "cli.main",
     "cli",
-    "commands",
-    "client",
-    "engine outbox",
+    "triton",
+    "engine client",
     "build",
     "loop",
-    "door",
-    "scheduler skills runtime preparer",
+    "loop.inbox",
+    "scheduler skills runtime",
+    "intake.preparing",
     "moondream",
-    "sequence",
-    "step",
-    "wire",
-    "messages",
-    "config images tokenizer metrics hub",
-    "moondream.resampling",
-    "moondream.crops",
+    "loop.sequence",
+    "loop.step",
+    "config",
+    "intake",
+    "loop.metrics",
+    "moondream.crops.resampling",
+    "moondream.crops.cutting",
     "moondream.config",
-    "errors",
+    "protocol",
 )
 RANK = {room: rank for rank, row in enumerate(ROWS) for room in row.split()}
 
 # Rooms that know less than their row would let them.
 KNOWS_ONLY = {
-    "client": {"wire", "messages", "errors"},
-    "scheduler": {"sequence", "step", "metrics", "errors"},
-    "skills": {"sequence", "step", "messages", "tokenizer", "moondream.config", "errors"},
+    "client": {"protocol"},
+    "scheduler": {"loop.sequence", "loop.step", "protocol"},
+    "skills": {"loop.sequence", "loop.step", "protocol", "intake", "moondream.config"},
     "runtime": {
         "moondream",
-        "moondream.resampling",
-        "moondream.crops",
+        "moondream.crops.resampling",
+        "moondream.crops.cutting",
         "moondream.config",
-        "step",
-        "config",
-        "errors",
+        "loop.step",
+        "protocol",
     },
 }
 
 # The lower half holds tensors; whoever is not named here knows neither torch nor the rooms made of it.
 TENSOR_ROOMS = {"moondream", "runtime"}
-KNOWS_TENSORS = {*TENSOR_ROOMS, "build", "commands"}
+KNOWS_TENSORS = {*TENSOR_ROOMS, "build", "tools"}
 
 # Packages from elsewhere that only these rooms, or these single modules, may import.
 RESERVED = {
     "torch": KNOWS_TENSORS,
     "safetensors.torch": KNOWS_TENSORS,
-    "flashinfer": {"kestrel_core.runtime.flashinfer_attention"},
+    "flashinfer": {"kestrel_core.runtime.attention.flashinfer"},
     "triton": {  # the language
-        "kestrel_core.moondream.kernels",
-        "kestrel_core.moondream.expert_kernels",
-        "kestrel_core.moondream.head_kernels",
+        "kestrel_core.moondream.ops.kernels",
+        "kestrel_core.moondream.ops.expert_kernels",
+        "kestrel_core.moondream.ops.head_kernels",
     },
-    "triton_python_backend_utils": {"model_repository.moondream.1.model"},
-    "asyncio": {"engine", "client", "commands"},
+    "triton_python_backend_utils": {"kestrel_core.triton.model"},
+    "asyncio": {"engine", "client", "gateway", "cli", "tools"},
 }
 
 
@@ -120,47 +122,99 @@ def imports(package: str, source: str) -> Iterator[tuple[int, str]]:
                 yield node.lineno, origin + (f"{node.module}." if node.module else "") + alias.name
 
 
+HOUSES = {
+    "kestrel_client": "client",
+    "kestrel_gateway": "gateway",
+    "kestrel_tools": "tools",
+    "client": "client",
+    "gateway": "gateway",
+    "tools": "tools",
+    "model_repository": "model_repository",
+}
+
+
 def is_ours(name: str) -> bool:
-    return name.split(".")[0] in {"kestrel_core", "kestrel_client", "client", "gateway", "model_repository"}
+    return name.split(".")[0] in {"kestrel_core", *HOUSES}
 
 
 def room_of(name: str) -> str | None:
     """The room a module of ours, or a name in one, belongs to."""
     top, _, inner = name.partition(".")
-    if top in ("kestrel_client", "client", "gateway"):
-        return "client"
-    if top == "model_repository":
-        return "model_repository"
+    if top in HOUSES:
+        return HOUSES[top]
     while inner and inner not in RANK:
         inner = inner.rpartition(".")[0]
     return inner or None
 
 
-def test_imports_only_go_down() -> None:
-    found = []
-    for folder in ("kestrel_core", "client", "model_repository"):
+def modules() -> Iterator[tuple[str, Path, bool]]:
+    """Every module of ours: its name as it is imported, its file, and whether it is a package."""
+    for folder in ("kestrel_core", "client", "gateway", "tools", "model_repository"):
         for path in sorted((ROOT / folder).rglob("*.py")):
             parts = path.relative_to(ROOT).with_suffix("").parts
             is_package = parts[-1] == "__init__"
-            if parts == ("kestrel_core", "__init__"):
-                continue  # the house itself, empty by the test below
-            found += complaints(".".join(parts[:-1] if is_package else parts), path.read_text(), is_package)
+            names = parts[:-1] if is_package else parts
+            yield (
+                ".".join(names[1:] if names[0] in ("client", "gateway", "tools") else names),
+                path,
+                is_package,
+            )
+
+
+def test_imports_only_go_down() -> None:
+    found = []
+    for module, path, is_package in modules():
+        if module not in ("kestrel_core", "run"):  # the public surface, and a script that is nobody's module
+            found += complaints(module, path.read_text(), is_package)
     assert not found, "\n" + "\n".join(found)
 
 
+def test_no_module_reaches_itself() -> None:
+    """Over imports of any kind, those in functions and for type checkers included."""
+    known = {module: (path.read_text(), is_package) for module, path, is_package in modules()}
+    graph: dict[str, set[str]] = {}
+    for module, (source, is_package) in known.items():
+        package = module if is_package else module.rpartition(".")[0]
+        names = {name for _, name in imports(package, source)}
+        graph[module] = {found for name in names if (found := _module_in(name, known)) not in (None, module)}
+    assert _circles(graph) == []
+
+
+def _module_in(name: str, known: Collection[str]) -> str | None:
+    while name and name not in known:
+        name = name.rpartition(".")[0]
+    return name or None
+
+
+def _circles(graph: Mapping[str, set[str]]) -> list[str]:
+    left = dict(graph)
+    while ends := [module for module, targets in left.items() if not targets & left.keys()]:
+        for module in ends:  # it imports nothing that is left, so no circle goes through it
+            del left[module]
+    return sorted(left)
+
+
+def test_no_file_is_longer_than_a_reader_can_hold() -> None:
+    files = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard", "*.py"], cwd=ROOT, capture_output=True, text=True
+    )
+    lines = {name: len((ROOT / name).read_text().splitlines()) for name in files.stdout.split()}
+    assert {name: count for name, count in lines.items() if count > 400} == {}
+
+
 def test_importing_a_package_costs_nothing() -> None:
-    packages = {path.parent.relative_to(ROOT): path for path in (ROOT / "kestrel_core").rglob("__init__.py")}
-    del packages[Path("kestrel_core/skills")]  # SkillSpec and SkillRegistry live there
-    assert [str(package) for package, path in packages.items() if path.read_text()] == []
+    packages = [path for module, path, is_package in modules() if is_package]
+    open_doors = {ROOT / "kestrel_core/__init__.py", ROOT / "client/kestrel_client/__init__.py"}
+    assert [str(path) for path in packages if path.read_text() and path not in open_doors] == []
 
 
 @pytest.mark.parametrize(
     ("module", "source", "complaint"),
     [
-        ("kestrel_core.loop", "import kestrel_core.engine", "up, from loop to engine"),
-        ("kestrel_core.step", "from kestrel_core import sequence", "up, from step to sequence"),
-        ("kestrel_core.images", "from kestrel_core.hub import fetch", "side by side"),
-        ("kestrel_core.commands.serve", "from kestrel_core import cli", "up, from commands to cli"),
+        ("kestrel_core.loop.step_loop", "import kestrel_core.engine", "up, from loop to engine"),
+        ("kestrel_core.loop.step", "from kestrel_core import sequence", "up, from step to sequence"),
+        ("kestrel_core.intake.images", "from kestrel_core.intake.hub import fetch", "side by side"),
+        ("kestrel_core.triton.serve", "from kestrel_core.cli import main as cli", "up, from commands to cli"),
         ("kestrel_core.engine", "from kestrel_client import stream", "up, from engine to client"),
         ("kestrel_core.moondream.config", "from .text import Block", "knows no tensors"),
         (
@@ -169,21 +223,21 @@ def test_importing_a_package_costs_nothing() -> None:
             "up, from moondream.config to moondream.crops",
         ),
         ("kestrel_core.scheduler.pages", "from kestrel_core import runtime", "knows no tensors"),
-        ("kestrel_core.loop", "from kestrel_core.moondream import model", "knows no tensors"),
-        ("kestrel_core.scheduler.pages", "from kestrel_core.skills import SkillSpec", "knows only"),
-        ("kestrel_core.runtime.batch", "from kestrel_core.sequence import Sequence", "knows only"),
+        ("kestrel_core.loop.step_loop", "from kestrel_core.moondream import model", "knows no tensors"),
+        ("kestrel_core.scheduler.pages", "from kestrel_core.skills.spec import SkillSpec", "knows only"),
+        ("kestrel_core.runtime.batch", "from kestrel_core.loop.sequence import Sequence", "knows only"),
         ("kestrel_core.scheduler.pages", "from ..skills import SkillSpec", "must not leave its folder"),
-        ("kestrel_core.sequence", "import torch", "torch is for"),
+        ("kestrel_core.loop.sequence", "import torch", "torch is for"),
         ("kestrel_core.engine", "def late():\n    from torch import nn", ":2 imports torch.nn"),
-        ("kestrel_core.moondream.crops", "import torch.nn as nn", "torch is for"),
-        ("kestrel_core.hub", "from safetensors import torch", "safetensors.torch is for"),
-        ("kestrel_core.runtime.attention", "import flashinfer", "flashinfer is for"),
+        ("kestrel_core.moondream.crops.cutting", "import torch.nn as nn", "torch is for"),
+        ("kestrel_core.intake.hub", "from safetensors import torch", "safetensors.torch is for"),
+        ("kestrel_core.runtime.attention.protocol", "import flashinfer", "flashinfer is for"),
         (
-            "kestrel_core.wire",
+            "kestrel_core.protocol.wire",
             "import triton_python_backend_utils as pb_utils",
             "triton_python_backend_utils is for",
         ),
-        ("kestrel_core.loop", "import asyncio", "asyncio is for"),
+        ("kestrel_core.loop.step_loop", "import asyncio", "asyncio is for"),
         (
             "client.kestrel_client.stream",
             "from kestrel_core import images",
@@ -202,19 +256,19 @@ def test_a_wrong_import_is_named(module: str, source: str, complaint: str) -> No
     ("module", "source"),
     [
         ("model_repository.moondream.1.model", "import triton_python_backend_utils as pb_utils"),
-        ("kestrel_core.cli", "def main():\n    from kestrel_core.commands import serve"),
-        ("kestrel_core.commands.bench.http", "import torch, asyncio\nfrom kestrel_client import stream"),
+        ("kestrel_core.cli.main", "def main():\n    from kestrel_core.commands import serve"),
+        ("kestrel_tools.bench.http", "import torch, asyncio\nfrom kestrel_client import stream"),
         ("kestrel_core.engine", "import asyncio\nfrom kestrel_core.build import build_engine"),
-        ("kestrel_core.build", "import torch\nfrom kestrel_core.runtime.runtime import Runtime"),
+        ("kestrel_core.build", "import torch\nfrom kestrel_core.runtime.torch_runtime import Runtime"),
         ("kestrel_core.skills.text", "from kestrel_core.moondream.config import ModelConfig"),
         ("kestrel_core.scheduler.scheduler", "from .pages import PagePool\nfrom kestrel_core import step"),
-        ("kestrel_core.runtime.flashinfer_attention", "import flashinfer.decode\nimport torch"),
-        ("kestrel_core.runtime.runtime", "from kestrel_core.moondream.model import Moondream"),
-        ("kestrel_core.moondream.crops", "import numpy\nfrom .config import VisionConfig"),
-        ("kestrel_core.sequence", "import torchless\nfrom kestrel_core.step import Readout"),
+        ("kestrel_core.runtime.attention.flashinfer", "import flashinfer.decode\nimport torch"),
+        ("kestrel_core.runtime.torch_runtime", "from kestrel_core.moondream.model import Moondream"),
+        ("kestrel_core.moondream.crops.cutting", "import numpy\nfrom .config import VisionConfig"),
+        ("kestrel_core.loop.sequence", "import torchless\nfrom kestrel_core.loop.step import Readout"),
         (
             "client.gateway.app",
-            "from kestrel_core.wire import encode_request\nfrom kestrel_client import stream",
+            "from kestrel_core.protocol.wire import encode_request\nfrom kestrel_client import stream",
         ),
     ],
 )

@@ -8,6 +8,9 @@ import torch
 from kestrel_core.build import LoadedModel, start_engine
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.engine import InferenceEngine
+from kestrel_core.intake.tokenizer import Tokenizer
+from kestrel_core.moondream.checkpoint.config_file import validate
+from kestrel_core.moondream.checkpoint.weights import random_weights
 from kestrel_core.moondream.config import (
     MOONDREAM2,
     MOONDREAM3,
@@ -17,11 +20,8 @@ from kestrel_core.moondream.config import (
     Template,
     Templates,
 )
-from kestrel_core.moondream.config_file import validate
 from kestrel_core.moondream.model import Moondream
-from kestrel_core.moondream.weights import random_weights
-from kestrel_core.skills import Language, SkillRegistry
-from kestrel_core.tokenizer import Tokenizer
+from kestrel_core.skills.spec import Language, SkillRegistry
 
 TEMPLATES = Templates(
     Captions((1, 24, 2, 25, 3), (1, 24, 2, 26, 3), (1, 24, 2, 27, 3)),

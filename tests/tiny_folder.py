@@ -7,7 +7,7 @@ from pathlib import Path
 from safetensors.torch import save_file
 from tiny import tiny_config, tiny_model
 
-from kestrel_core.tokenizer import byte_document
+from kestrel_core.intake.tokenizer import byte_document
 
 
 def save_tiny(folder: Path, generation: int = 2) -> Path:

@@ -26,7 +26,7 @@ from PIL import Image
 from safetensors.torch import save_file
 from tiny import tiny_config, tiny_model
 
-from kestrel_core.tokenizer import byte_document
+from kestrel_core.intake.tokenizer import byte_document
 
 ROOT = Path(__file__).parents[1]
 VOCABULARY = 600  # beyond the single bytes, words with a space in front: answers then stream word by word
@@ -163,7 +163,7 @@ def served(log: Path, *arguments: str, **environment: str) -> Iterator[Served]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("KESTREL_")}
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [sys.executable, "-m", "kestrel_core.cli", "serve", *flags, *arguments],
+            [sys.executable, "-m", "kestrel_core.cli.main", "serve", *flags, *arguments],
             cwd=ROOT,
             env=kept | {"KESTREL_DEVICE": "cpu"} | environment,
             stdout=output,

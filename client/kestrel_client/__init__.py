@@ -1,6 +1,6 @@
 """A client for the Triton model `moondream`: synchronous and asynchronous, typed, without torch."""
 
-from kestrel_core.errors import (
+from kestrel_core.protocol.errors import (
     BadImage,
     Cancelled,
     EngineFailed,

@@ -1,7 +1,7 @@
 """What is asked: a skill's keywords turned into the tensors of the contract, checked before they leave.
 
-Limits of numbers are those of `kestrel_core.messages`, so what the server would refuse costs no round trip;
-everything else is the server's to judge.
+Limits of numbers are those of `kestrel_core.protocol.messages`, so what the server would refuse costs no
+round trip; everything else is the server's to judge.
 """
 
 import io
@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypedDict, TypeVar
 
 from tritonclient.grpc import service_pb2
 
-from kestrel_core import wire
-from kestrel_core.errors import BadImage, InvalidRequest
-from kestrel_core.messages import number, parse_settings
+from kestrel_core.protocol import wire
+from kestrel_core.protocol.errors import BadImage, InvalidRequest
+from kestrel_core.protocol.messages import number, parse_settings
 
 from .results import Result
 

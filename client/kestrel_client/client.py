@@ -15,7 +15,7 @@ from typing import Any, Generic, Literal, Self, TypeVar, Unpack, overload
 import grpc  # type: ignore[import-untyped]
 from tritonclient.grpc import service_pb2_grpc
 
-from kestrel_core.errors import Cancelled
+from kestrel_core.protocol.errors import Cancelled
 
 from .ask import ObjectOptions, Picture, SpatialRefs, TextOptions, ask, check_timeout
 from .exchange import CHANNEL_OPTIONS, CLOSED, DEFAULT_RETRY, Exchange, Retry

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from kestrel_core.errors import BadImage, KestrelError, UnsupportedSkill
+from kestrel_core.protocol.errors import BadImage, KestrelError, UnsupportedSkill
 
 from . import completion, drawing
 from .client import AnswerStream, Client

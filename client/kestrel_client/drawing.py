@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from kestrel_core.errors import BadImage, KestrelError
+from kestrel_core.protocol.errors import BadImage, KestrelError
 
 from .results import Box, Detection, Point, Points, Segments
 

@@ -1,6 +1,6 @@
 """What went wrong, as a type: the server's code word or gRPC's status turned back into the error tree.
 
-The types are those of `kestrel_core.errors`, the same that an engine without a server raises; only
+The types are those of `kestrel_core.protocol.errors`, the same that an engine without a server raises; only
 `ServerUnreachable` is the client's own.
 """
 
@@ -8,7 +8,7 @@ import re
 
 import grpc  # type: ignore[import-untyped]
 
-from kestrel_core.errors import (
+from kestrel_core.protocol.errors import (
     Cancelled,
     EngineFailed,
     InvalidRequest,

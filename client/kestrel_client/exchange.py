@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 import grpc  # type: ignore[import-untyped]
 from tritonclient.grpc import service_pb2
 
-from kestrel_core.errors import Cancelled, EngineFailed, KestrelError, Overloaded
+from kestrel_core.protocol.errors import Cancelled, EngineFailed, KestrelError, Overloaded
 
 from .ask import Ask
 from .errors import ServerUnreachable, error_of_message, error_of_status

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
-from kestrel_core.messages import Usage
+from kestrel_core.protocol.messages import Usage
 
 
 @dataclass(frozen=True, slots=True)

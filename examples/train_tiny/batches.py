@@ -14,11 +14,11 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
-from kestrel_core.commands.scenes.facts import facts, spatial_fact, target
-from kestrel_core.commands.scenes.render import Arrays, scene_arrays
-from kestrel_core.commands.scenes.world import MAX_OBJECTS, Scene, draw_scene
+from kestrel_core.loop.step import Coord, Input, Size
 from kestrel_core.moondream.config import MoondreamConfig
-from kestrel_core.step import Coord, Input, Size
+from kestrel_tools.scenes.facts import facts, spatial_fact, target
+from kestrel_tools.scenes.render import Arrays, scene_arrays
+from kestrel_tools.scenes.world import MAX_OBJECTS, Scene, draw_scene
 
 from .teacher import Task, Teacher, bin_of_coord, bin_of_size, small_talk
 

@@ -7,7 +7,7 @@ import json
 
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
-from kestrel_core.commands.scenes import phrases, world
+from kestrel_tools.scenes import phrases, world
 
 from .words import PIECES, TOKENIZER
 

@@ -14,12 +14,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from kestrel_core.commands.scenes.render import to_device
 from kestrel_core.moondream.config import MoondreamConfig
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.moe import MoE
 from kestrel_core.moondream.text import Block
 from kestrel_core.moondream.vision import pool, stitch
+from kestrel_tools.scenes.render import to_device
 
 from .batches import Rows
 

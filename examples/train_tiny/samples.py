@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from kestrel_core.commands.scenes.pictures import draw, encode
-from kestrel_core.commands.scenes.world import Background, Print, Rgb, Scene, Thing, outline_on_picture
+from kestrel_tools.scenes.pictures import draw, encode
+from kestrel_tools.scenes.world import Background, Print, Rgb, Scene, Thing, outline_on_picture
 
 SAMPLES = Path(__file__).parents[2] / "client/samples"
 SIZE = (640, 480)

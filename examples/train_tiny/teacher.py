@@ -11,11 +11,11 @@ from random import Random
 
 import numpy as np
 
-from kestrel_core.commands.scenes.facts import Fact, caption_text, talk
-from kestrel_core.commands.scenes.phrases import sentence_of
-from kestrel_core.commands.scenes.world import Scene, Thing, outline_on_picture
+from kestrel_core.loop.step import Input, Sample, Size
 from kestrel_core.moondream.config import TokenizerConfig
-from kestrel_core.step import Input, Sample, Size
+from kestrel_tools.scenes.facts import Fact, caption_text, talk
+from kestrel_tools.scenes.phrases import sentence_of
+from kestrel_tools.scenes.world import Scene, Thing, outline_on_picture
 
 from .words import Words
 

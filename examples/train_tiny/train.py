@@ -22,11 +22,11 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from kestrel_core.commands.scenes import render
-from kestrel_core.commands.scenes.command import EvalOptions, eval_scenes
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.moondream.config import MOONDREAM_TINY
 from kestrel_core.moondream.model import Moondream
+from kestrel_tools.scenes import render
+from kestrel_tools.scenes.command import EvalOptions, eval_scenes
 
 from . import batches, network, pictures
 from .batches import SLOTS, TALK_LENGTH, Batch

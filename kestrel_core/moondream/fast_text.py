@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from kestrel_core.moondream.config import TextConfig
-from kestrel_core.moondream.fused import Cells, Fused, Heads, Norm, Pairs, TauWeights, Turns
-from kestrel_core.moondream.plain import gelu_linear
+from kestrel_core.moondream.ops.plain import gelu_linear
+from kestrel_core.moondream.ops.protocol import Cells, Fused, Heads, Norm, Pairs, TauWeights, Turns
 from kestrel_core.moondream.text import MLP, Attend, Block, OpenAttend, Text, places
 
 # Up to here one large product beats two small ones; beyond, GELU is better left to the product's epilogue.

@@ -15,8 +15,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from kestrel_core.moondream.fused import Fused, Norm, Scaled
-from kestrel_core.moondream.plain import gelu_linear, quantise, scaled_linear
+from kestrel_core.moondream.ops.plain import gelu_linear, quantise, scaled_linear
+from kestrel_core.moondream.ops.protocol import Fused, Norm, Scaled
 from kestrel_core.moondream.vision import Vision, VisionBlock
 
 Attention = Literal["auto", "default", "cudnn", "flash", "efficient"]

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from kestrel_core.loop.step import Coord, Input, PreparedImage, Size, Span
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.runtime.kv_cache import KVCache
-from kestrel_core.step import Coord, Input, PreparedImage, Size, Span
 
 
 @dataclass(frozen=True, slots=True)

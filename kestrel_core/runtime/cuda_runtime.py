@@ -18,24 +18,24 @@ from functools import partial
 import numpy as np
 import torch
 
+from kestrel_core.loop.step import Span, StepPlan
 from kestrel_core.moondream.model import Moondream
-from kestrel_core.runtime.attention import (
+from kestrel_core.runtime.attention.choose import choose_attention
+from kestrel_core.runtime.attention.protocol import (
     DecodeAttention,
     DecodeRows,
     SpanRows,
     beside_images,
-    pick_attention,
 )
 from kestrel_core.runtime.feeds import Feeds
 from kestrel_core.runtime.graphs import Graphs, Work, bucket_sizes
-from kestrel_core.runtime.image_encoder import ImageEncoder
 from kestrel_core.runtime.kv_cache import KVCache
 from kestrel_core.runtime.page_tables import PageTables
-from kestrel_core.runtime.readings import Launched, Readings
-from kestrel_core.runtime.readouts import Form
+from kestrel_core.runtime.readouts.device import Form
+from kestrel_core.runtime.readouts.readings import Launched, Readings
 from kestrel_core.runtime.rehearsal import largest_step
 from kestrel_core.runtime.staging import Arrays, Staging, send
-from kestrel_core.step import Span, StepPlan
+from kestrel_core.runtime.vision.image_encoder import ImageEncoder
 
 log = logging.getLogger("kestrel")
 
@@ -80,7 +80,7 @@ class CudaRuntime:
         self._on_cuda = weight.is_cuda
         self._prefix = model.config.image_prefix_length
         self._kv_cache = KVCache(config, num_pages, page_size, weight.device, weight.dtype)
-        self._attention = pick_attention(self._kv_cache, config, max_context, flashinfer)
+        self._attention = choose_attention(self._kv_cache, config, max_context, flashinfer)
         self._page_tables = PageTables(page_size)
         self._graphs = graphs
         self._max_captured = self._attention.max_captured if graphs is not None else 0

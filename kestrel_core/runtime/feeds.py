@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from torch import Tensor
 
+from kestrel_core.loop.step import Coord, Input, Size, Span
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.runtime.staging import Arrays, send
-from kestrel_core.step import Coord, Input, Size, Span
 
 
 class Feeds:

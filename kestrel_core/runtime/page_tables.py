@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from kestrel_core.runtime.attention import Ints
+from kestrel_core.loop.step import Span
+from kestrel_core.runtime.attention.protocol import Ints
 from kestrel_core.runtime.staging import Arrays
-from kestrel_core.step import Span
 
 Places = np.ndarray[Any, np.dtype[np.int64]]
 

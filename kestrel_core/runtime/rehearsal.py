@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from kestrel_core.loop.step import Input, Kind, PreparedImage, Readout, Span, StepPlan
 from kestrel_core.moondream.config import MoondreamConfig
-from kestrel_core.step import Input, Kind, PreparedImage, Readout, Span, StepPlan
 
 
 def largest_step(config: MoondreamConfig, step_tokens: int, num_pages: int, page_size: int) -> StepPlan:

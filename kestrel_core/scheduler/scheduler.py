@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from kestrel_core.errors import EngineFailed, KestrelError
+from kestrel_core.loop.sequence import GO_ON, Sequence, Turn
+from kestrel_core.loop.step import Input, Kind, Readout, Sample, Span, StepPlan
+from kestrel_core.protocol.errors import EngineFailed, KestrelError
 from kestrel_core.scheduler.pages import PagePool
 from kestrel_core.scheduler.prefix_cache import PrefixCache
-from kestrel_core.sequence import GO_ON, Sequence, Turn
-from kestrel_core.step import Input, Kind, Readout, Sample, Span, StepPlan
 
 LOOKAHEAD = 32  # how many waiting sequences are looked at when the first ones wait for an image in the works
 

@@ -3,9 +3,9 @@
 import math
 from typing import TypeVar
 
-from kestrel_core.errors import InvalidRequest
-from kestrel_core.messages import Request
-from kestrel_core.step import Coord, Input, Size
+from kestrel_core.loop.step import Coord, Input, Size
+from kestrel_core.protocol.errors import InvalidRequest
+from kestrel_core.protocol.messages import Request
 
 MAX_SPATIAL_REFS = 100
 

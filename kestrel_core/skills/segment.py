@@ -23,13 +23,13 @@ vertices, which encloses nothing. An object whose path was not closed is left ou
 
 from typing import Any
 
-from kestrel_core.errors import InvalidRequest, UnsupportedSkill
-from kestrel_core.messages import Request
-from kestrel_core.sequence import GO_ON, Prompt, Reply, Turn
-from kestrel_core.skills import Language
+from kestrel_core.loop.sequence import GO_ON, Prompt, Reply, Turn
+from kestrel_core.loop.step import Kind, Readout, Sample
+from kestrel_core.protocol.errors import InvalidRequest, UnsupportedSkill
+from kestrel_core.protocol.messages import Request
 from kestrel_core.skills.arguments import argument, spatial_inputs
 from kestrel_core.skills.spatial import READ_COORD, READ_SIZE
-from kestrel_core.step import Kind, Readout, Sample
+from kestrel_core.skills.spec import Language
 
 
 class SegmentSkill:

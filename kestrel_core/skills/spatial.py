@@ -2,12 +2,12 @@
 
 from typing import Any, Literal
 
-from kestrel_core.errors import InvalidRequest
-from kestrel_core.messages import Request
-from kestrel_core.sequence import GO_ON, Prompt, Reply, Turn
-from kestrel_core.skills import Language
+from kestrel_core.loop.sequence import GO_ON, Prompt, Reply, Turn
+from kestrel_core.loop.step import Kind, Readout, Sample
+from kestrel_core.protocol.errors import InvalidRequest
+from kestrel_core.protocol.messages import Request
 from kestrel_core.skills.arguments import argument, spatial_inputs
-from kestrel_core.step import Kind, Readout, Sample
+from kestrel_core.skills.spec import Language
 
 READ_COORD = Readout(Kind.COORD)
 READ_SIZE = Readout(Kind.SIZE)

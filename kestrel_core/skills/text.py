@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from typing import Any
 
-from kestrel_core.errors import InvalidRequest
-from kestrel_core.messages import Request
+from kestrel_core.intake.tokenizer import TextStream, Tokenizer
+from kestrel_core.loop.sequence import GO_ON, FinishReason, Prompt, Reply, Turn
+from kestrel_core.loop.step import Kind, Readout, Sample
 from kestrel_core.moondream.config import TokenizerConfig
-from kestrel_core.sequence import GO_ON, FinishReason, Prompt, Reply, Turn
-from kestrel_core.skills import Language
+from kestrel_core.protocol.errors import InvalidRequest
+from kestrel_core.protocol.messages import Request
 from kestrel_core.skills.arguments import argument, spatial_inputs
-from kestrel_core.step import Kind, Readout, Sample
-from kestrel_core.tokenizer import TextStream, Tokenizer
+from kestrel_core.skills.spec import Language
 
 
 class QuerySkill:

@@ -11,9 +11,9 @@ from PIL import Image
 
 from kestrel_client import Answer, BadImage, Caption, InvalidRequest, Points
 from kestrel_client.ask import ask, encoded
-from kestrel_core import wire
-from kestrel_core.images import ImageLimits, decode_image
-from kestrel_core.messages import Request
+from kestrel_core.intake.images import ImageLimits, decode_image
+from kestrel_core.protocol import wire
+from kestrel_core.protocol.messages import Request
 
 
 def read(asked: Asked) -> Request:

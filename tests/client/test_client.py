@@ -41,7 +41,7 @@ from kestrel_client import (
     UnsupportedSkill,
     exchange,
 )
-from kestrel_core.messages import Request, Usage
+from kestrel_core.protocol.messages import Request, Usage
 from kestrel_core.skills.segment import SegmentSkill
 
 AT_ONCE = Retry(limit=3, first_wait_s=0.001)

@@ -51,7 +51,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     log = tmp_path_factory.mktemp("serve") / "log"
     with log.open("wb") as out:
         server = subprocess.Popen(
-            [sys.executable, "-m", "kestrel_core.cli", "serve", *flags], cwd=ROOT, stdout=out, stderr=out
+            [sys.executable, "-m", "kestrel_core.cli.main", "serve", *flags], cwd=ROOT, stdout=out, stderr=out
         )
     try:
         with grpc.insecure_channel(f"localhost:{at}") as channel:

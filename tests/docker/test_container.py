@@ -38,7 +38,7 @@ class Container:
                 held.bind(("127.0.0.1", 0))
             self.http, grpc, self.metrics = (held.getsockname()[1] for held in (a, b, c))
         kestrel = folder / "kestrel"  # as an install puts it on PATH
-        kestrel.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m kestrel_core.cli "$@"\n')
+        kestrel.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m kestrel_core.cli.main "$@"\n')
         kestrel.chmod(0o755)
         environment = {
             "PATH": f"{folder}:{os.environ['PATH']}",

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from kestrel_core import errors
-from kestrel_core.metrics import COUNTERS, GAUGES, Metrics, exported
+from kestrel_core.loop.metrics import COUNTERS, GAUGES, Metrics, exported
+from kestrel_core.protocol import errors
 
 promql_parser = pytest.importorskip("promql_parser")
 yaml = pytest.importorskip("yaml")

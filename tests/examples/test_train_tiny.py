@@ -17,21 +17,21 @@ from examples.train_tiny.batches import SLOTS
 from examples.train_tiny.teacher import Task, Teacher
 from examples.train_tiny.words import TOKENIZER, Words
 from kestrel_core.build import load_model
-from kestrel_core.commands.scenes import facts, render
-from kestrel_core.commands.scenes.pictures import Folder, draw, encode
-from kestrel_core.commands.scenes.score import box_iou, inside, outline_iou
-from kestrel_core.commands.scenes.world import Background, Scene, Thing, draw_scene, outline_on_picture
-from kestrel_core.images import ImageLimits, decode_image
-from kestrel_core.messages import Request
+from kestrel_core.intake.images import ImageLimits, decode_image
+from kestrel_core.intake.tokenizer import Tokenizer
+from kestrel_core.loop.sequence import Reply
+from kestrel_core.loop.step import Coord, Input, PreparedImage, Size
+from kestrel_core.moondream.checkpoint.config_file import validate
 from kestrel_core.moondream.config import MOONDREAM_TINY, MoEConfig, MoondreamConfig
-from kestrel_core.moondream.config_file import validate
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.moe import MoE
-from kestrel_core.sequence import Reply
-from kestrel_core.skills import Language
+from kestrel_core.protocol.messages import Request
+from kestrel_core.skills.spec import Language
 from kestrel_core.skills.standard import standard_skills
-from kestrel_core.step import Coord, Input, PreparedImage, Size
-from kestrel_core.tokenizer import Tokenizer
+from kestrel_tools.scenes import facts, render
+from kestrel_tools.scenes.pictures import Folder, draw, encode
+from kestrel_tools.scenes.score import box_iou, inside, outline_iou
+from kestrel_tools.scenes.world import Background, Scene, Thing, draw_scene, outline_on_picture
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

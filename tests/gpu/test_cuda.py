@@ -11,7 +11,7 @@ import torch
 
 from kestrel_core.build import LoadedModel, assemble_engine, open_model
 from kestrel_core.config import RuntimeConfig
-from kestrel_core.messages import Event, Finished, Request, Settings
+from kestrel_core.protocol.messages import Event, Finished, Request, Settings
 
 pytestmark = pytest.mark.gpu
 

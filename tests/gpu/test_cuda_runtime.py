@@ -16,17 +16,18 @@ from tiny import tiny_config, tiny_model
 
 from kestrel_core.build import assemble_engine, open_model
 from kestrel_core.config import RuntimeConfig
+from kestrel_core.loop.step import Kind, PreparedImage, Readout, Sampling, Span, StepPlan
 from kestrel_core.moondream.config import MOONDREAM2, MoEConfig
 from kestrel_core.moondream.fast_text import speed_up
-from kestrel_core.moondream.fused import choose_fused
 from kestrel_core.moondream.model import Moondream
-from kestrel_core.runtime.attention import DecodeRows, SpanRows, pick_attention
+from kestrel_core.moondream.ops.choose import choose_fused
+from kestrel_core.runtime.attention.choose import choose_attention
+from kestrel_core.runtime.attention.protocol import DecodeRows, SpanRows
+from kestrel_core.runtime.attention.sdpa import PagedSdpaAttention
 from kestrel_core.runtime.cuda_runtime import CudaRuntime
 from kestrel_core.runtime.graphs import Graphs, no_waiting
 from kestrel_core.runtime.kv_cache import KVCache
-from kestrel_core.runtime.runtime import TorchRuntime
-from kestrel_core.runtime.sdpa_attention import PagedSdpaAttention
-from kestrel_core.step import Kind, PreparedImage, Readout, Sampling, Span, StepPlan
+from kestrel_core.runtime.torch_runtime import TorchRuntime
 
 pytestmark = pytest.mark.gpu
 
@@ -129,7 +130,7 @@ def test_a_storm_gives_what_the_plain_runtime_gives(
 def test_flashinfer_sees_the_same_keys_as_sdpa(page_size: int) -> None:
     """Random pages, random lengths; images in both directions, texts causally, decodes of one position."""
     needs_flashinfer()
-    from kestrel_core.runtime.flashinfer_attention import FlashInferAttention
+    from kestrel_core.runtime.attention.flashinfer import FlashInferAttention
 
     torch.manual_seed(page_size)
     rng, num_pages, room = random.Random(page_size), 400, 400
@@ -237,9 +238,9 @@ def test_a_host_without_flashinfer_still_serves(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setitem(sys.modules, "flashinfer", None)  # as if it could not be imported
-    monkeypatch.delitem(sys.modules, "kestrel_core.runtime.flashinfer_attention", raising=False)
+    monkeypatch.delitem(sys.modules, "kestrel_core.runtime.attention.flashinfer", raising=False)
     config = CONFIGS["dense"].text
-    picked = pick_attention(KVCache(config, 8, 5, DEVICE, torch.bfloat16), config, 64, "auto")
+    picked = choose_attention(KVCache(config, 8, 5, DEVICE, torch.bfloat16), config, 64, "auto")
     assert isinstance(picked, PagedSdpaAttention)
     [record] = [record for record in caplog.records if record.levelname == "WARNING"]
     assert "serving without FlashInfer" in record.message and "memory traffic" in record.message

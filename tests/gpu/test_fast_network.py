@@ -7,19 +7,20 @@ import pytest
 import torch
 from torch import Tensor
 
-from kestrel_core.moondream import plain
+from kestrel_core.loop.step import PreparedImage
+from kestrel_core.moondream.checkpoint.weights import random_weights
 from kestrel_core.moondream.config import MOONDREAM2, MOONDREAM3, MoondreamConfig
 from kestrel_core.moondream.fast_text import PACKED_TOKENS, FastText, make_turns
 from kestrel_core.moondream.fast_vision import Attention, FastVision, deviation
-from kestrel_core.moondream.fused import Cells, Fused, Heads, Norm, Pairs, TauWeights, choose_fused
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.moe import MoE
+from kestrel_core.moondream.ops import plain
+from kestrel_core.moondream.ops.choose import choose_fused
+from kestrel_core.moondream.ops.protocol import Cells, Fused, Heads, Norm, Pairs, TauWeights
 from kestrel_core.moondream.text import Text
-from kestrel_core.moondream.weights import random_weights
-from kestrel_core.runtime.crop_batches import CropBatches
 from kestrel_core.runtime.graphs import Graphs
-from kestrel_core.runtime.image_encoder import ImageEncoder, encode_image
-from kestrel_core.step import PreparedImage
+from kestrel_core.runtime.vision.crop_batches import CropBatches
+from kestrel_core.runtime.vision.image_encoder import ImageEncoder, encode_image
 
 pytestmark = pytest.mark.gpu
 

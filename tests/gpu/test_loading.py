@@ -17,10 +17,10 @@ pytestmark = pytest.mark.gpu
 MEASURE = """
 import sys, torch
 from pathlib import Path
-from kestrel_core.moondream.checkpoint import open_checkpoint
+from kestrel_core.moondream.checkpoint.files import open_checkpoint
 from kestrel_core.moondream.config import MOONDREAM2
 from kestrel_core.moondream.model import Moondream
-from kestrel_core.moondream.weights import load_weights
+from kestrel_core.moondream.checkpoint.weights import load_weights
 
 def status(name):
     lines = Path("/proc/self/status").read_text().splitlines()

@@ -7,7 +7,7 @@ from goldens import GOLDEN, golden_config
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kestrel_core.errors import BadCheckpoint
+from kestrel_core.moondream.checkpoint.config_file import parse_config, validate
 from kestrel_core.moondream.config import (
     LEGACY_DIALOG,
     LEGACY_TOKENIZER,
@@ -16,7 +16,7 @@ from kestrel_core.moondream.config import (
     MOONDREAM3,
     MoondreamConfig,
 )
-from kestrel_core.moondream.config_file import parse_config, validate
+from kestrel_core.protocol.errors import BadCheckpoint
 
 
 def refused(document: object, default: MoondreamConfig | None = None) -> str:

@@ -4,10 +4,10 @@ import torch
 from tiny import tiny_config, tiny_model
 from torch import Tensor
 
-from kestrel_core.commands.parity.rounding import RoundedProducts
-from kestrel_core.moondream import plain
 from kestrel_core.moondream.config import MoEConfig, TextConfig
 from kestrel_core.moondream.moe import MoE
+from kestrel_core.moondream.ops import plain
+from kestrel_tools.parity.rounding import RoundedProducts
 
 
 def experts(num_experts: int = 7, per_token: int = 3, seed: int = 0) -> tuple[MoE, TextConfig]:

@@ -9,10 +9,10 @@ from safetensors.torch import load, load_file
 from tiny import tiny_config, tiny_model
 from torch import Tensor
 
-from kestrel_core.messages import Request
+from kestrel_core.loop.step import Coord, Size
 from kestrel_core.moondream.region import Region
+from kestrel_core.protocol.messages import Request
 from kestrel_core.skills.arguments import spatial_inputs
-from kestrel_core.step import Coord, Size
 
 
 def region_of(generation: int, dtype: torch.dtype = torch.float32) -> Region:

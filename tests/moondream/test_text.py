@@ -7,8 +7,9 @@ import torch
 from tiny import tiny_config, tiny_model
 from torch import Tensor
 
-from kestrel_core.moondream import fast_text, plain
+from kestrel_core.moondream import fast_text
 from kestrel_core.moondream.config import MoondreamConfig, TextConfig
+from kestrel_core.moondream.ops import plain
 from kestrel_core.moondream.text import Attention, Block, Tau, places, rotate
 
 DENSE = tiny_config(2)

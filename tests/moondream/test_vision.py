@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from tiny import tiny_config, tiny_model
 from torch import Tensor
 
-from kestrel_core.moondream import plain
 from kestrel_core.moondream.config import MOONDREAM2, VisionConfig
 from kestrel_core.moondream.fast_vision import FastVision, deviation
+from kestrel_core.moondream.ops import plain
 from kestrel_core.moondream.vision import Mosaic, Vision, num_crops, pool, stitch
 
 TINY = tiny_config(3)

@@ -11,17 +11,17 @@ from tiny import tiny_config, tiny_model
 from kestrel_core import build
 from kestrel_core.build import LoadedModel, assemble_engine
 from kestrel_core.config import RuntimeConfig
-from kestrel_core.messages import Event, Request, Settings
+from kestrel_core.intake.tokenizer import Tokenizer
+from kestrel_core.loop.step import Kind, Readout, Sample, Sampling, Span, StepPlan
 from kestrel_core.moondream.fast_text import speed_up
-from kestrel_core.moondream.fused import choose_fused
 from kestrel_core.moondream.model import Moondream
+from kestrel_core.moondream.ops.choose import choose_fused
+from kestrel_core.protocol.messages import Event, Request, Settings
 from kestrel_core.runtime.cuda_runtime import CudaRuntime
 from kestrel_core.runtime.graphs import Work
-from kestrel_core.runtime.image_encoder import ImageEncoder
-from kestrel_core.runtime.runtime import TorchRuntime
-from kestrel_core.skills import Language
-from kestrel_core.step import Kind, Readout, Sample, Sampling, Span, StepPlan
-from kestrel_core.tokenizer import Tokenizer
+from kestrel_core.runtime.torch_runtime import TorchRuntime
+from kestrel_core.runtime.vision.image_encoder import ImageEncoder
+from kestrel_core.skills.spec import Language
 
 CONFIGS = {"dense": tiny_config(2), "grouped": tiny_config(2, n_kv_heads=2), "experts": tiny_config(3)}
 TOKEN = Readout(Kind.TOKEN)

@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 from fakes import IMAGE_LENGTH, LETTERS, PAGE_SIZE, FakeRuntime
 
-from kestrel_core.errors import EngineFailed
+from kestrel_core.loop.sequence import GO_ON, Sequence, Turn
+from kestrel_core.loop.step import Input, Kind, Launched, PreparedImage, Readout, Sample, Sampling, Span
+from kestrel_core.protocol.errors import EngineFailed
 from kestrel_core.scheduler.pages import PagePool
 from kestrel_core.scheduler.prefix_cache import PrefixCache
 from kestrel_core.scheduler.scheduler import LOOKAHEAD, Limits, Scheduler, Update
-from kestrel_core.sequence import GO_ON, Sequence, Turn
-from kestrel_core.step import Input, Kind, Launched, PreparedImage, Readout, Sample, Sampling, Span
 
 both = pytest.mark.parametrize("overlaps", [False, True])
 

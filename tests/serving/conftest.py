@@ -10,8 +10,8 @@ import pytest
 
 from kestrel_core.build import build_engine
 from kestrel_core.config import RuntimeConfig
-from kestrel_core.messages import Chunk, Event, Finished
-from kestrel_core.wire import decode_request
+from kestrel_core.protocol.messages import Chunk, Event, Finished
+from kestrel_core.protocol.wire import decode_request
 
 # A GPU machine may offer pytest alone.
 collect_ignore_glob = [] if find_spec("tritonclient") else ["test_*.py"]

@@ -5,7 +5,7 @@ import re
 import pytest
 from triton_server import Served, picture, until
 
-from kestrel_core.metrics import COUNTERS, GAUGES, HISTOGRAMS
+from kestrel_core.loop.metrics import COUNTERS, GAUGES, HISTOGRAMS
 
 pytestmark = pytest.mark.triton
 

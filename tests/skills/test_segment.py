@@ -7,15 +7,15 @@ import pytest
 from fakes import FakeEngine, FakeRuntime
 from goldens import golden_language
 
-from kestrel_core.errors import InvalidRequest, UnsupportedSkill
-from kestrel_core.messages import Request, Settings
+from kestrel_core.intake.tokenizer import Tokenizer
+from kestrel_core.loop.sequence import GO_ON, Turn
+from kestrel_core.loop.step import Kind, PreparedImage, Sample, Size, Span
+from kestrel_core.moondream.checkpoint.config_file import parse_config
 from kestrel_core.moondream.config import MOONDREAM2, MOONDREAM3, MOONDREAM_TINY, Template
-from kestrel_core.moondream.config_file import parse_config
-from kestrel_core.sequence import GO_ON, Turn
-from kestrel_core.skills import Language
+from kestrel_core.protocol.errors import InvalidRequest, UnsupportedSkill
+from kestrel_core.protocol.messages import Request, Settings
 from kestrel_core.skills.segment import SegmentSkill
-from kestrel_core.step import Kind, PreparedImage, Sample, Size, Span
-from kestrel_core.tokenizer import Tokenizer
+from kestrel_core.skills.spec import Language
 
 TINY = Language(MOONDREAM_TINY, Tokenizer.of_bytes(MOONDREAM_TINY))
 IMAGE = PreparedImage("picture", None, (1, 1))

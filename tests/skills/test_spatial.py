@@ -4,13 +4,13 @@ from typing import Any, Literal
 import pytest
 from goldens import golden_language
 
-from kestrel_core.errors import InvalidRequest
-from kestrel_core.messages import Request, Settings
+from kestrel_core.loop.sequence import GO_ON, Turn
+from kestrel_core.loop.step import Coord, Kind, PreparedImage, Sample, Size
 from kestrel_core.moondream.config import LEGACY_DIALOG
-from kestrel_core.sequence import GO_ON, Turn
-from kestrel_core.skills import Language
+from kestrel_core.protocol.errors import InvalidRequest
+from kestrel_core.protocol.messages import Request, Settings
 from kestrel_core.skills.spatial import SpatialSkill
-from kestrel_core.step import Coord, Kind, PreparedImage, Sample, Size
+from kestrel_core.skills.spec import Language
 
 MD2, MD3 = golden_language("md2"), golden_language("md3")
 LEGACY = Language(replace(MD2.config, dialog=LEGACY_DIALOG), MD2.tokenizer)

@@ -6,13 +6,13 @@ from goldens import golden_language
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kestrel_core.errors import InvalidRequest
-from kestrel_core.messages import Request, Settings
+from kestrel_core.loop.sequence import Reply, Turn
+from kestrel_core.loop.step import Coord, Kind, PreparedImage, Sample, Size
 from kestrel_core.moondream.config import LEGACY_DIALOG
-from kestrel_core.sequence import Reply, Turn
-from kestrel_core.skills import Language, SkillRegistry
+from kestrel_core.protocol.errors import InvalidRequest
+from kestrel_core.protocol.messages import Request, Settings
+from kestrel_core.skills.spec import Language, SkillRegistry
 from kestrel_core.skills.text import CaptionSkill, QuerySkill, StopStrings
-from kestrel_core.step import Coord, Kind, PreparedImage, Sample, Size
 
 MD2, MD3 = golden_language("md2"), golden_language("md3")
 LEGACY = Language(replace(MD2.config, dialog=LEGACY_DIALOG), MD2.tokenizer)

@@ -1,0 +1,38 @@
+"""Options that several commands have: those of the engine, which are the fields of `RuntimeConfig`."""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+from kestrel_core.config import RuntimeConfig
+
+if TYPE_CHECKING:
+    Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # which has no public name
+
+
+def add_engine_options(command: argparse.ArgumentParser, only: Sequence[str] = ()) -> None:
+    """All fields of `RuntimeConfig`, or `only` these. Called last, so that a command's own come first."""
+    group = command.add_argument_group("options of the engine")
+    for field in fields(RuntimeConfig):
+        if only and field.name not in only:
+            continue
+        name = field.name if field.name != "seed" else "weights_seed"  # an answer has a seed as well
+        group.add_argument(
+            f"--{name.replace('_', '-')}",
+            dest=f"engine_{field.name}",
+            metavar="VALUE",
+            help=field.metadata["meaning"]
+            + (f" (default: {field.default})" if field.default is not None else ""),
+        )
+
+
+def engine_options(options: argparse.Namespace) -> dict[str, str]:
+    """What the command line says about the engine, by field name."""
+    said = {field.name: getattr(options, f"engine_{field.name}", None) for field in fields(RuntimeConfig)}
+    return {name: text for name, text in said.items() if text is not None}
+
+
+def engine_config(options: argparse.Namespace) -> RuntimeConfig:
+    """What the environment says, and over it what the command line says."""
+    return RuntimeConfig.from_environment(None, **engine_options(options))

@@ -1,0 +1,223 @@
+"""Pictures from outside: bytes, a file or a foreign object -> RGB within limits, and a hash of the content.
+
+Nothing here trusts its input. libvips names a file's format, only the loaders listed below ever run, sizes
+are checked before a pixel is decoded, and whatever goes wrong is a `BadImage`. Safe in worker threads.
+"""
+
+import hashlib
+import os
+import stat
+import sys
+from dataclasses import dataclass
+from typing import Any, TypeGuard
+
+import numpy as np
+import pyvips
+from numpy.typing import NDArray
+
+from kestrel_core.protocol.errors import BadImage
+
+ACCEPTED = "JPEG, PNG, WebP, GIF, TIFF or AVIF"
+
+# The class libvips recognises a file by -> the operation that reads it, and the format's name.
+LOADERS = {
+    "VipsForeignLoadJpegBuffer": ("jpegload_buffer", "JPEG"),
+    # Phones write these; they are a JPEG with a gain map behind it, which we do not want applied.
+    "VipsForeignLoadUhdrBuffer": ("jpegload_buffer", "JPEG"),
+    "VipsForeignLoadPngBuffer": ("pngload_buffer", "PNG"),
+    "VipsForeignLoadWebpBuffer": ("webpload_buffer", "WebP"),
+    "VipsForeignLoadNsgifBuffer": ("gifload_buffer", "GIF"),
+    "VipsForeignLoadTiffBuffer": ("tiffload_buffer", "TIFF"),
+    "VipsForeignLoadHeifBuffer": ("heifload_buffer", "AVIF"),
+}
+MAX_CHANNELS = 5  # CMYK and alpha
+EXIF_ORIENTATION = 0x0112
+
+# Both hold for the process: loaders that libvips itself does not trust never run, and the cache of operations
+# would pin the pixels of requests long answered.
+pyvips.block_untrusted_set(True)
+pyvips.cache_set_max(0)
+
+
+@dataclass(frozen=True, slots=True)
+class ImageLimits:
+    max_bytes: int = 64 * 2**20  # of the encoded file
+    max_pixels: int = 100_000_000
+
+
+def decode_image(source: object, limits: ImageLimits, *, upright: bool = True) -> NDArray[np.uint8]:
+    """Contiguous `[height, width, 3]` of encoded bytes, a path, a `pyvips.Image`, a PIL image or an array.
+
+    `upright` turns the picture as its EXIF orientation says, so that coordinates are those of the picture as
+    shown; the reference does not. (AVIF turns inside its own container, always.) Of several frames or pages
+    the first counts.
+    """
+    orientation = 1
+    if isinstance(source, str | os.PathLike):
+        source = read_file(source, limits)
+    if isinstance(source, bytes | bytearray | memoryview):
+        rgb, orientation = _decode_file(source, limits)
+    elif isinstance(source, pyvips.Image):
+        try:
+            rgb, orientation = _render(source, limits)
+        except pyvips.Error as error:
+            raise BadImage("the pyvips image cannot be computed") from error
+    elif _is_pil(source):
+        rgb, orientation = _convert_pil(source, limits)
+    elif isinstance(source, np.ndarray):
+        rgb = _check_array(source, limits)
+    else:
+        kinds = "encoded bytes, a path, a pyvips.Image, a PIL image or an HxWx3 uint8 array"
+        raise BadImage(f"an image is {kinds}, not {type(source).__name__}")
+    return np.ascontiguousarray(_turn(rgb, orientation) if upright else rgb)
+
+
+def read_file(path: str | os.PathLike[str], limits: ImageLimits) -> bytes:
+    """The bytes of a local file, unless there are too many."""
+    try:
+        found = os.stat(path)
+        if not stat.S_ISREG(found.st_mode):
+            raise BadImage("the image path names no regular file")
+        check_bytes(found.st_size, limits)
+        with open(path, "rb") as file:
+            encoded = file.read(limits.max_bytes + 1)  # one more, to notice a file that grew meanwhile
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "not a path"
+        raise BadImage(f"the image file cannot be read ({reason})") from error
+    check_bytes(len(encoded), limits)
+    return encoded
+
+
+def image_hash(content: bytes | NDArray[np.uint8], version: int, *, upright: bool = True) -> str:
+    """A digest of an encoded file, or of decoded RGB, and of everything that changes what becomes of it."""
+    if isinstance(content, np.ndarray):
+        kind, data = f"{content.dtype.str} {content.shape}", np.ascontiguousarray(content).data
+    else:
+        kind, data = "file", memoryview(content)
+    head = f"{kind} v{version} upright={upright}\0".encode()  # ends in a zero, so it cannot run into the data
+    digest = hashlib.blake2b(head, digest_size=32, person=b"kestrel image")
+    digest.update(data)
+    return digest.hexdigest()
+
+
+def _decode_file(
+    source: bytes | bytearray | memoryview, limits: ImageLimits
+) -> tuple[NDArray[np.uint8], int]:
+    check_bytes(memoryview(source).nbytes, limits)
+    encoded = bytes(source)
+    if not encoded:
+        raise BadImage(f"the image is empty; send a file in {ACCEPTED}")
+    operation, name = _sniff(encoded)
+    image = None
+    try:
+        # Sequential: a large picture streams through instead of going by way of a temporary file.
+        image = getattr(pyvips.Image, operation)(encoded, access="sequential", fail_on="error")
+        if image.interpretation != "cmyk":
+            # Lines come off the decoder one after another, and more threads than one would wait for each
+            # other; only the arithmetic of CMYK outweighs that.
+            image.set_type(pyvips.GValue.gint_type, "concurrency", 1)
+        return _render(image, limits)
+    except pyvips.Error as error:
+        if image is not None and _field(image, "heif-compression") == "hevc":
+            raise BadImage(
+                "HEIC images cannot be decoded here; convert to JPEG, PNG, WebP or AVIF"
+            ) from error
+        raise BadImage(f"the {name} image is damaged or cut short{_reason(error, operation)}") from error
+
+
+def _sniff(encoded: bytes) -> tuple[str, str]:
+    found = pyvips.vips_lib.vips_foreign_find_load_buffer(pyvips.ffi.from_buffer(encoded), len(encoded))
+    loader = LOADERS.get(pyvips.ffi.string(found).decode()) if found else None
+    if loader is None:
+        pyvips.vips_lib.vips_error_clear()  # the failed search left a line that the next error would carry
+        raise BadImage(f"the image is damaged or in no accepted format; send {ACCEPTED}")
+    return loader
+
+
+def _render(image: Any, limits: ImageLimits) -> tuple[NDArray[np.uint8], int]:
+    """8-bit RGB and its EXIF orientation. Lazy pixels are computed here, so here `pyvips.Error` comes up."""
+    width, height = image.width, image.height
+    _check_pixels(width, height, limits)
+    if image.bands > MAX_CHANNELS:
+        raise BadImage(f"the image has {image.bands} channels, and at most {MAX_CHANNELS} make a picture")
+    orientation = _field(image, "orientation") or 1
+    # Most pictures need none of these steps, and each is a pass over all pixels even where it changes none.
+    if image.format == "ushort":
+        image = image.cast("uchar", shift=True)
+    if image.interpretation == "cmyk":
+        # Without the profile, as the reference does it: each ink takes its share of what black leaves.
+        white = 255 - image.extract_band(3)
+        image = white - (image.extract_band(0, n=3) * white / 255).rint()
+    elif image.interpretation != "srgb" or image.bands < 3:
+        image = image.colourspace("srgb")
+    if image.format != "uchar":
+        image = image.cast("uchar")
+    pixels = np.frombuffer(image.write_to_memory(), np.uint8).reshape(height, width, -1)
+    if pixels.shape[2] > 3:  # alpha is dropped, not composited; by planes, as that copies four times as fast
+        pixels = np.stack([pixels[..., channel] for channel in range(3)], axis=2)
+    return pixels, orientation
+
+
+def _field(image: Any, name: str) -> Any:
+    return image.get(name) if image.get_typeof(name) else None
+
+
+def _reason(error: Any, operation: str) -> str:
+    """What this loader said first: libvips has one error buffer, and other threads write to it too."""
+    own = operation.removesuffix("load_buffer")
+    for line in error.detail.splitlines():
+        domain, _, text = line.partition(": ")
+        if own in domain.lower() and text:
+            return f" ({text[:100].strip()})"
+    return ""
+
+
+def _is_pil(source: object) -> TypeGuard[Any]:
+    """Whoever holds a PIL image has imported PIL; we need not."""
+    module = sys.modules.get("PIL.Image")
+    return module is not None and isinstance(source, module.Image)
+
+
+def _convert_pil(image: Any, limits: ImageLimits) -> tuple[NDArray[np.uint8], int]:
+    _check_pixels(image.width, image.height, limits)
+    try:
+        if image.mode.startswith("I;16"):  # PIL would clip these at 255
+            grey = (np.asarray(image) >> 8).astype(np.uint8)
+            return np.stack([grey] * 3, axis=2), image.getexif().get(EXIF_ORIENTATION, 1)
+        return np.asarray(image.convert("RGB")), image.getexif().get(EXIF_ORIENTATION, 1)
+    except (OSError, SyntaxError, ValueError) as error:  # PIL reads files late
+        raise BadImage("the PIL image cannot be read; its file is damaged or gone") from error
+
+
+def _check_array(array: NDArray[Any], limits: ImageLimits) -> NDArray[np.uint8]:
+    if array.dtype != np.uint8 or array.ndim != 3 or array.shape[2] != 3 or not array.size:
+        raise BadImage(f"an image array is HxWx3 uint8 with pixels in it, not {array.shape} {array.dtype}")
+    _check_pixels(array.shape[1], array.shape[0], limits)
+    return array
+
+
+def check_bytes(count: int, limits: ImageLimits) -> None:
+    if count > limits.max_bytes:
+        raise BadImage(
+            f"the image has {count:,} bytes and the limit is {limits.max_bytes:,}; send a smaller file"
+        )
+
+
+def _check_pixels(width: int, height: int, limits: ImageLimits) -> None:
+    if width < 1 or height < 1:
+        raise BadImage(f"the image is {width} x {height}: it has no pixels")
+    if width * height > limits.max_pixels:
+        raise BadImage(
+            f"the image is {width:,} x {height:,} and the limit is {limits.max_pixels:,} pixels; shrink it"
+        )
+
+
+def _turn(rgb: NDArray[np.uint8], orientation: int) -> NDArray[np.uint8]:
+    """EXIF 2 to 8: mirrored, half turn, flipped, and the same four of the transposed picture."""
+    if orientation in (5, 6, 7, 8):
+        rgb = rgb.transpose(1, 0, 2)
+    if orientation in (3, 4, 7, 8):
+        rgb = rgb[::-1]
+    if orientation in (2, 3, 6, 7):
+        rgb = rgb[:, ::-1]
+    return rgb

@@ -1,0 +1,86 @@
+"""Pictures made ready for the model: decoded under limits, cut into crops, named by a digest.
+
+Runs in worker threads. The last few pictures are remembered, and one that is asked for several times at once
+is decoded once: the others wait for it.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import Future
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kestrel_core.intake.images import ImageLimits, check_bytes, decode_image, image_hash, read_file
+from kestrel_core.loop.step import PreparedImage
+from kestrel_core.moondream.config import VisionConfig
+from kestrel_core.moondream.crops.cutting import PREPROCESSING_VERSION, choose_tiling, cut_crops
+from kestrel_core.moondream.crops.resampling import can_cut
+
+
+class Preparer:
+    def __init__(
+        self,
+        vision: VisionConfig,
+        limits: ImageLimits,
+        clock: Callable[[], float],
+        observe: Callable[[float], None],
+        max_remembered: int = 16,
+        leave_cutting: bool = False,
+    ) -> None:
+        """`leave_cutting`: pictures stay whole where the device can cut them to the same bytes."""
+        self._vision = vision
+        self._limits = limits
+        self._clock = clock
+        self._observe = observe
+        self._max_remembered = max_remembered
+        self._leave_cutting = leave_cutting
+        self._known: OrderedDict[str, Future[PreparedImage]] = OrderedDict()
+        self._lock = Lock()
+
+    def __call__(self, source: Any) -> PreparedImage:
+        """Raises `BadImage`. `source` is anything that `images.decode_image` takes, or prepared already."""
+        if isinstance(source, PreparedImage):
+            return source
+        if isinstance(source, str) or hasattr(source, "__fspath__"):
+            source = read_file(source, self._limits)
+        if isinstance(source, bytes | bytearray | memoryview):
+            check_bytes(memoryview(source).nbytes, self._limits)  # before it is copied and digested
+            source = bytes(source)  # the caller's buffer may change between the digest and the decoding
+        else:
+            source = decode_image(source, self._limits)  # upright from here on: an array has no orientation
+        key = image_hash(source, PREPROCESSING_VERSION)
+        with self._lock:
+            known = self._known.get(key)
+            mine = known is None
+            if known is None:
+                known = self._known[key] = Future()
+            self._known.move_to_end(key)
+            while len(self._known) > self._max_remembered:
+                self._known.popitem(last=False)
+        if mine:
+            self._prepare(key, source, known)
+        return known.result()
+
+    def _prepare(self, key: str, source: Any, promise: "Future[PreparedImage]") -> None:
+        began = self._clock()
+        try:
+            promise.set_result(self._cut(key, decode_image(source, self._limits)))
+        except BaseException as error:
+            promise.set_exception(error)
+            with self._lock:
+                self._known.pop(key, None)  # the same bytes may be sent again, and get the same answer
+        finally:
+            with self._lock:
+                self._observe(self._clock() - began)
+
+    def _cut(self, key: str, rgb: NDArray[np.uint8]) -> PreparedImage:
+        height, width, _ = rgb.shape
+        if self._leave_cutting and can_cut(height, width, self._vision):
+            rows, cols = choose_tiling(height, width, self._vision)
+            if rows * cols <= self._vision.max_crops:  # more do not fit the device's batches
+                return PreparedImage(key, None, (rows, cols), rgb)
+        crops = cut_crops(rgb, self._vision)
+        return PreparedImage(key, crops.pixels, crops.tiling)

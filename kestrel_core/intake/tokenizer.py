@@ -1,0 +1,158 @@
+"""Text to token ids and back. Owns the vocabulary; the ids that steer the model come from its config.
+
+A user's text never becomes a special token: whatever is spelled `<|endoftext|>` is encoded as those letters.
+Decoding works on the tokens' bytes, so that a stream neither cuts a character nor decodes a line twice.
+"""
+
+import json
+from codecs import utf_8_decode
+from collections.abc import Iterable
+from pathlib import Path
+
+from tokenizers import Tokenizer as Vocabulary
+
+from kestrel_core.moondream.config import MoondreamConfig
+from kestrel_core.protocol.errors import BadCheckpoint
+
+
+class Tokenizer:
+    def __init__(self, document: str, config: MoondreamConfig) -> None:
+        """`document` is the text of a `tokenizer.json`."""
+        try:
+            fields = json.loads(document)
+            control = set(config.tokenizer.control_ids)
+            special = {token["id"] for token in fields["added_tokens"] if token["special"]} | control
+            _require(fields["decoder"]["type"] == "ByteLevel", "it is not a byte-level tokenizer")
+            whole = Vocabulary.from_str(document)
+            fields["added_tokens"] = [t for t in fields["added_tokens"] if t["id"] not in special]
+            self._plain = Vocabulary.from_str(json.dumps(fields))
+        except BadCheckpoint:
+            raise
+        except Exception as error:  # the library raises bare Exceptions
+            raise BadCheckpoint(f"tokenizer.json cannot be used: {error}") from None
+        size = max(whole.get_vocab(with_added_tokens=True).values()) + 1
+        _require(
+            size <= config.text.vocab_size, f"its {size} ids exceed the model's {config.text.vocab_size}"
+        )
+        end = whole.token_to_id("<|endoftext|>")
+        _require(
+            end in (None, config.tokenizer.eos_id),
+            f"its <|endoftext|> is {end}, the model's is {config.tokenizer.eos_id}; "
+            "releases since 2025-06-21 need the tokenizer of moondream/starmie-v1",
+        )
+        self._special = frozenset(special)
+        self._bytes = _token_bytes(whole, size, self._special)
+
+    @classmethod
+    def from_file(cls, path: Path, config: MoondreamConfig) -> "Tokenizer":
+        try:
+            document = path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise BadCheckpoint(f"tokenizer.json cannot be read: {error}") from None
+        return cls(document, config)
+
+    @classmethod
+    def of_bytes(cls, config: MoondreamConfig) -> "Tokenizer":
+        """A vocabulary of single bytes, for models with random weights and no words of their own."""
+        return cls(byte_document(config), config)
+
+    def encode(self, text: str) -> list[int]:
+        """Token ids of a user's words; none of them special, whatever the words are."""
+        ids: list[int] = self._plain.encode(text, add_special_tokens=False).ids
+        if self._special.isdisjoint(ids):
+            return ids
+        # The vocabulary holds the spelling of a special token as one entry; letter by letter it is not met.
+        return [i for letter in text for i in self._plain.encode(letter, add_special_tokens=False).ids]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Text of whole output. Special tokens are silent, broken UTF-8 reads as U+FFFD."""
+        return b"".join(map(self.bytes_of, ids)).decode("utf-8", "replace")
+
+    def bytes_of(self, token_id: int) -> bytes:
+        """The model may emit ids beyond the tokenizer's last: they are silent too."""
+        return self._bytes[token_id] if token_id < len(self._bytes) else b""
+
+
+def byte_document(config: MoondreamConfig) -> str:
+    """A `tokenizer.json` of single bytes and the control tokens of `config`."""
+    names = {token_id: f"<|control_{token_id}|>" for token_id in config.tokenizer.control_ids}
+    free = (i for i in range(config.text.vocab_size) if i not in names)
+    vocabulary = {letter: next(free) for letter in _byte_letters()} | {n: i for i, n in names.items()}
+    plain = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+    level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
+    document = {
+        "version": "1.0",
+        "added_tokens": [{"id": i, "content": name, **plain} for i, name in sorted(names.items())],
+        "pre_tokenizer": level,
+        "decoder": level,
+        "model": {"type": "BPE", "vocab": vocabulary, "merges": []},
+    }
+    return json.dumps(document)
+
+
+class TextStream:
+    """Cuts one answer into chunks at spaces, line ends and CJK characters; they add up to the whole text."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._bytes_of = tokenizer.bytes_of
+        self._cut = b""  # the first bytes of a character
+        self._held = ""
+
+    def feed(self, token_id: int) -> str:
+        """The text that may be shown now, often none."""
+        data = self._bytes_of(token_id)
+        if data.isascii() and not self._cut:  # most of the time, and three times as quick
+            held = self._held + data.decode()
+        else:
+            data = self._cut + data
+            fresh, used = utf_8_decode(data, "replace", False)
+            self._cut = data[used:]
+            held = self._held + fresh
+        if not held:
+            return ""
+        last = held[-1]
+        if (last == "\n" or (last > "\u33ff" and _is_cjk(last))) and not self._cut:
+            self._held = ""
+            return held
+        if " " not in held:
+            self._held = held
+            return ""
+        words, space, self._held = held.rpartition(" ")
+        return words + space
+
+    def finish(self) -> str:
+        """What is left, a half character included."""
+        rest = self._held + self._cut.decode("utf-8", "replace")
+        self._held, self._cut = "", b""
+        return rest
+
+
+def _is_cjk(character: str) -> bool:
+    return (
+        "\u4e00" <= character <= "\u9fff"
+        or "\u3400" <= character <= "\u4dbf"
+        or "\U0002f800" <= character <= "\U0002fa1f"
+    )
+
+
+def _require(true: bool, problem: str) -> None:
+    if not true:
+        raise BadCheckpoint(f"tokenizer.json does not fit this model: {problem}")
+
+
+def _token_bytes(vocabulary: Vocabulary, size: int, special: frozenset[int]) -> list[bytes]:
+    byte_of = {letter: byte for byte, letter in enumerate(_byte_letters())}
+    table = [b""] * size
+    for token, token_id in vocabulary.get_vocab(with_added_tokens=True).items():
+        if token_id not in special:
+            known = all(letter in byte_of for letter in token)
+            # An added token is plain text, not byte letters.
+            table[token_id] = bytes(byte_of[letter] for letter in token) if known else token.encode()
+    return table
+
+
+def _byte_letters() -> list[str]:
+    """The printable letter that stands for each byte in a byte-level vocabulary (GPT-2's table)."""
+    itself = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+    others = iter(range(0x100, 0x200))
+    return [chr(byte if byte in itself else next(others)) for byte in range(256)]

@@ -1,0 +1,150 @@
+"""The one door into the step loop: who is inside, what the loop's thread is called to do, who may not enter.
+
+Any thread may use it: all of its state is under one lock.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from kestrel_core.loop.sequence import Prompt, Sequence
+from kestrel_core.protocol.errors import Overloaded
+from kestrel_core.protocol.messages import Event, Request, Usage
+from kestrel_core.skills.spec import SkillSpec
+
+Sink = Callable[[Event], None]
+
+
+@dataclass(eq=False, slots=True)
+class Ticket:
+    """A request on its way through the loop. All but the first two lines belong to the loop's thread."""
+
+    request: Request
+    sink: Sink
+    skill: SkillSpec
+    prompt: Prompt
+    num_bytes: int
+    arrived_s: float
+    sequence: Sequence | None = None
+    queued: bool = True
+    done: bool = False
+    started_s: float = 0.0
+    first_s: float = 0.0
+    last_s: float = 0.0
+
+    def usage(self, now_s: float, image_length: int) -> Usage:
+        """What it took so far, and where the time went."""
+        sequence = self.sequence
+        return Usage(
+            input_tokens=image_length + len(self.prompt.inputs),
+            output_tokens=sequence.num_taken if sequence is not None else 0,
+            cached_tokens=sequence.cached_tokens if sequence is not None else 0,
+            queue_time_ms=_ms(self.arrived_s, self.started_s or now_s),
+            prefill_time_ms=_ms(self.started_s, self.first_s),
+            decode_time_ms=_ms(self.first_s, self.last_s),
+            ttft_ms=_ms(self.arrived_s, self.first_s),
+        )
+
+
+class Door:
+    def __init__(self, max_queued: int, max_queued_bytes: int) -> None:
+        self._max_queued = max_queued
+        self._max_queued_bytes = max_queued_bytes
+        self._changed = threading.Condition()
+        self._calls: deque[Callable[[], None]] = deque()
+        self._inside: set[Ticket] = set()
+        self.num_queued = 0
+        self.queued_bytes = 0
+        self.is_closed = False
+        self.is_broken = False
+
+    @property
+    def num_inside(self) -> int:
+        return len(self._inside)
+
+    @property
+    def is_deserted(self) -> bool:
+        """Nobody is inside, and nobody will be."""
+        with self._changed:
+            return self.is_closed and not self._inside
+
+    def inside(self) -> list[Ticket]:
+        with self._changed:
+            return list(self._inside)
+
+    def enter(self, ticket: Ticket) -> None:
+        """Into the queue. Raises `Overloaded`; then it is not inside."""
+        with self._changed:
+            self._refuse_if_full(ticket)
+            self._inside.add(ticket)
+            self.num_queued += 1
+            self.queued_bytes += ticket.num_bytes
+
+    def begin(self, ticket: Ticket) -> None:
+        """It waits no longer."""
+        with self._changed:
+            self._unqueue(ticket)
+
+    def leave(self, ticket: Ticket) -> None:
+        with self._changed:
+            self._unqueue(ticket)
+            self._inside.discard(ticket)
+
+    def close(self) -> None:
+        """Nobody enters from now on."""
+        with self._changed:
+            self.is_closed = True
+        self.call(lambda: None)  # a loop that waits looks again
+
+    def break_down(self) -> None:
+        """The loop has failed: nobody enters from now on."""
+        with self._changed:
+            self.is_broken = True
+
+    def call(self, what: Callable[[], None]) -> None:
+        """Have the loop's thread do something, soon."""
+        with self._changed:
+            self._calls.append(what)
+            self._changed.notify()
+
+    @property
+    def has_calls(self) -> bool:
+        return bool(self._calls)
+
+    def calls(self) -> Iterator[Callable[[], None]]:
+        """Those there are, and those that come meanwhile."""
+        while self._calls:
+            yield self._calls.popleft()
+
+    def wait(self, timeout_s: float | None) -> None:
+        """Until there is a call."""
+        longest = threading.TIMEOUT_MAX  # more than that cannot be waited for
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self._calls, longest if timeout_s is None else min(timeout_s, longest)
+            )
+
+    def _refuse_if_full(self, ticket: Ticket) -> None:
+        if self.is_broken:
+            raise Overloaded("the engine has failed and waits for its restart; try another server")
+        if self.is_closed:
+            raise Overloaded("the server is shutting down; try another one")
+        if self.num_queued >= self._max_queued:
+            raise Overloaded(f"{self.num_queued} requests wait, and no more may (max_queue); try again later")
+        if self.queued_bytes + ticket.num_bytes > self._max_queued_bytes and self.queued_bytes:
+            raise Overloaded(
+                f"{self.queued_bytes:,} bytes of pictures wait, and {self._max_queued_bytes:,} may "
+                "(max_queue_bytes); try again later"
+            )
+
+    def _unqueue(self, ticket: Ticket) -> None:
+        if ticket.queued:
+            ticket.queued = False
+            self.num_queued -= 1
+            self.queued_bytes -= ticket.num_bytes
+
+
+def _ms(begin_s: float, end_s: float) -> float:
+    """0 where one of them has not come."""
+    return round(1000 * (end_s - begin_s), 3) if begin_s and end_s else 0.0

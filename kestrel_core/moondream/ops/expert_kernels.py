@@ -1,0 +1,301 @@
+"""The kernels of mixtures of experts: choosing them, and running them for few tokens or for many.
+
+A pair is a token and one of its experts: pair = token * experts_per_token + rank.
+"""
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from kestrel_core.moondream.ops.plain import grouped_experts, sort_pairs
+from kestrel_core.moondream.ops.protocol import Pairs
+
+FEW_TOKENS = 64  # up to here a program finds its expert's tokens itself; beyond, pairs are sorted first
+TILED_TOKENS = 2048  # up to here our tiles, which copy nothing; beyond, torch's products are faster
+
+
+@triton.jit
+def gelu(x: tl.tensor) -> tl.tensor:
+    return 0.5 * x * (1.0 + tl.erf(x * 0.7071067811865476))
+
+
+@triton.jit
+def _route(
+    scores: tl.tensor,
+    stride: tl.tensor,
+    ids: tl.tensor,
+    weights: tl.tensor,
+    NUM_EXPERTS: tl.constexpr,
+    TOP: tl.constexpr,
+    BLOCK_E: tl.constexpr,
+    BLOCK_TOP: tl.constexpr,
+) -> None:
+    token = tl.program_id(0).to(tl.int64)
+    expert = tl.arange(0, BLOCK_E)
+    ranks = tl.arange(0, BLOCK_TOP)
+    score = tl.load(scores + token * stride + expert, mask=expert < NUM_EXPERTS, other=float("-inf"))
+    score = score.to(tl.float32)
+    peak = tl.max(score, axis=0)
+    shares = tl.zeros((BLOCK_TOP,), tl.float32)
+    for rank in tl.static_range(TOP):
+        best = tl.max(score, axis=0)
+        # Where a score is no number any index may come out, but none behind the last expert's.
+        at = tl.minimum(tl.argmax(score, axis=0), NUM_EXPERTS - 1)
+        tl.store(ids + token * TOP + rank, at)
+        shares = tl.where(ranks == rank, tl.exp(best - peak), shares)
+        score = tl.where(expert == at, float("-inf"), score)
+    shares = shares / tl.sum(shares, axis=0)
+    tl.store(weights + token * TOP + ranks, shares.to(weights.dtype.element_ty), mask=ranks < TOP)
+
+
+def route(scores: Tensor, top: int) -> tuple[Tensor, Tensor]:
+    """The best experts of each row of scores and the softmax of theirs: int32 and `scores.dtype`."""
+    num_tokens, num_experts = scores.shape
+    ids = torch.empty((num_tokens, top), dtype=torch.int32, device=scores.device)
+    weights = torch.empty((num_tokens, top), dtype=scores.dtype, device=scores.device)
+    _route[(num_tokens,)](
+        scores,
+        scores.stride(0),
+        ids,
+        weights,
+        NUM_EXPERTS=num_experts,
+        TOP=top,
+        BLOCK_E=triton.next_power_of_2(num_experts),
+        BLOCK_TOP=triton.next_power_of_2(top),
+        num_warps=1,
+    )
+    return ids, weights
+
+
+@triton.jit
+def _product(
+    x: tl.tensor,
+    rows: tl.tensor,
+    valid: tl.tensor,
+    matrix: tl.tensor,
+    n: tl.tensor,
+    IN_DIM: tl.constexpr,
+    OUT_DIM: tl.constexpr,
+    GATED: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+) -> tl.tensor:
+    """These rows of x times columns `n` of an expert's output.
+
+    GATED: its matrix has twice OUT_DIM rows, activations and then gates.
+    """
+    k = tl.arange(0, BLOCK_K)
+    in_matrix = n[:, None] < OUT_DIM
+    inputs = x + rows[:, None] * IN_DIM + k[None, :]
+    weights = matrix + n[:, None] * IN_DIM + k[None, :]
+    value = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    gate = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    for at in range(0, IN_DIM, BLOCK_K):
+        in_row = (at + k)[None, :] < IN_DIM
+        h = tl.load(inputs + at, mask=valid[:, None] & in_row, other=0.0)
+        w = tl.load(weights + at, mask=in_matrix & in_row, other=0.0)
+        value = tl.dot(h, tl.trans(w), value, input_precision="ieee")
+        if GATED:
+            g = tl.load(weights + at + OUT_DIM * IN_DIM, mask=in_matrix & in_row, other=0.0)
+            gate = tl.dot(h, tl.trans(g), gate, input_precision="ieee")
+    if GATED:
+        value = gelu(value) * (gate + 1.0)
+    return value
+
+
+@triton.jit
+def _experts(
+    x: tl.tensor,
+    ids: tl.tensor,
+    matrices: tl.tensor,
+    out: tl.tensor,
+    num_tokens: tl.tensor,
+    TOP: tl.constexpr,
+    IN_DIM: tl.constexpr,
+    OUT_DIM: tl.constexpr,
+    GATED: tl.constexpr,
+    ONE_TOKEN: tl.constexpr,
+    BLOCK_T: tl.constexpr,
+    BLOCK_TOP: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+) -> None:
+    """Some columns of one expert's output, for all tokens that chose it: its weights are read once, or never.
+
+    GATED: x has a row a token. Otherwise it has a row a pair, as `out` has in both cases.
+    """
+    slot = tl.program_id(0)
+    expert = (tl.load(ids + slot) if ONE_TOKEN else slot).to(tl.int64)
+    tokens = tl.arange(0, BLOCK_T)
+    ranks = tl.arange(0, BLOCK_TOP)
+    known = (tokens[:, None] < num_tokens) & (ranks[None, :] < TOP)
+    chosen = tl.load(ids + tokens[:, None] * TOP + ranks[None, :], mask=known, other=-1) == expert
+    rank = tl.max(tl.where(chosen, ranks[None, :], -1), axis=1)
+    hit = (rank >= 0).to(tl.int32)
+    count = tl.sum(hit, axis=0)
+    before = tl.cumsum(hit, axis=0) - hit
+    n = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
+    matrix = matrices + expert * ((2 * OUT_DIM if GATED else OUT_DIM) * IN_DIM)
+    for start in range(0, count, BLOCK_M):
+        m = start + tl.arange(0, BLOCK_M)
+        taken = (before[:, None] == m[None, :]) & (hit[:, None] > 0)
+        pair = tl.sum(tl.where(taken, (tokens * TOP + rank)[:, None], 0), axis=0)
+        source = pair // TOP if GATED else pair
+        valid = m < count
+        value = _product(x, source, valid, matrix, n, IN_DIM, OUT_DIM, GATED, BLOCK_M, BLOCK_N, BLOCK_K)
+        tl.store(
+            out + pair[:, None] * OUT_DIM + n[None, :],
+            value.to(out.dtype.element_ty),
+            mask=valid[:, None] & (n[None, :] < OUT_DIM),
+        )
+
+
+def experts(h: Tensor, ids: Tensor, weights: Tensor, fc1: Tensor, fc2: Tensor) -> Pairs:
+    if len(h) <= FEW_TOKENS:
+        return Pairs(few_tokens_experts(h, ids, fc1, fc2), weights, None)
+    if len(h) <= TILED_TOKENS or h.dtype != torch.bfloat16:
+        order, ends = sort_pairs(ids, len(fc1))
+        return Pairs(tiled_experts(h, order, ends, fc1, fc2), weights, invert(order))
+    return grouped_experts(h, ids, weights, fc1, fc2, geglu, invert)
+
+
+def few_tokens_experts(h: Tensor, ids: Tensor, fc1: Tensor, fc2: Tensor) -> Tensor:
+    """Every pair's values [pairs, dim] in float32. Of the experts, those that nobody chose are not read."""
+    (num_tokens, dim), top = h.shape, ids.shape[1]
+    num_experts, _, inner_dim = fc2.shape
+    inner = torch.empty((num_tokens * top, inner_dim), dtype=h.dtype, device=h.device)
+    out = torch.empty((num_tokens * top, dim), dtype=torch.float32, device=h.device)
+    for x, matrices, y, gated in ((h, fc1, inner, True), (inner, fc2, out, False)):
+        out_dim = y.shape[1]
+        block_n = min(32 if gated else 64, max(16, triton.next_power_of_2(out_dim)))
+        # One token's experts are all different, so there is a program only for those it chose.
+        slots = top if num_tokens == 1 else num_experts
+        _experts[(slots, triton.cdiv(out_dim, block_n))](
+            x,
+            ids,
+            matrices,
+            y,
+            num_tokens,
+            TOP=top,
+            IN_DIM=x.shape[1],
+            OUT_DIM=out_dim,
+            GATED=gated,
+            ONE_TOKEN=num_tokens == 1,
+            BLOCK_T=max(16, triton.next_power_of_2(num_tokens)),
+            BLOCK_TOP=triton.next_power_of_2(top),
+            BLOCK_M=16,
+            BLOCK_N=block_n,
+            BLOCK_K=min(128, max(16, triton.next_power_of_2(x.shape[1]))),
+            num_warps=4,
+            num_stages=4,
+        )
+    return out
+
+
+@triton.jit
+def _expert_tiles(
+    x: tl.tensor,
+    order: tl.tensor,
+    ends: tl.tensor,
+    matrices: tl.tensor,
+    out: tl.tensor,
+    TOP: tl.constexpr,
+    NUM_EXPERTS: tl.constexpr,
+    IN_DIM: tl.constexpr,
+    OUT_DIM: tl.constexpr,
+    GATED: tl.constexpr,
+    BLOCK_E: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+) -> None:
+    """Some rows of one expert's pairs, some columns of its output. There are programs enough for any shares
+    of the experts; those left over find no rows.
+
+    GATED: x has a row a token. Otherwise it has a row a pair, sorted like those of `out`.
+    """
+    tile = tl.program_id(0)
+    experts = tl.arange(0, BLOCK_E)
+    known = experts < NUM_EXPERTS
+    stops = tl.load(ends + experts, mask=known, other=0)
+    starts = tl.load(ends + experts - 1, mask=known & (experts > 0), other=0)
+    tiles = tl.where(known, (stops - starts + BLOCK_M - 1) // BLOCK_M, 0)
+    upto = tl.cumsum(tiles, axis=0)
+    expert = tl.sum((upto <= tile).to(tl.int32), axis=0)
+    if expert < NUM_EXPERTS:
+        mine = experts == expert
+        first = tl.sum(tl.where(mine, starts + (tile - upto + tiles) * BLOCK_M, 0), axis=0)
+        stop = tl.sum(tl.where(mine, stops, 0), axis=0)
+        rows = first + tl.arange(0, BLOCK_M)
+        valid = rows < stop
+        source = tl.load(order + rows, mask=valid, other=0) // TOP if GATED else rows.to(tl.int64)
+        n = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
+        matrix = matrices + expert.to(tl.int64) * ((2 * OUT_DIM if GATED else OUT_DIM) * IN_DIM)
+        value = _product(x, source, valid, matrix, n, IN_DIM, OUT_DIM, GATED, BLOCK_M, BLOCK_N, BLOCK_K)
+        tl.store(
+            out + rows.to(tl.int64)[:, None] * OUT_DIM + n[None, :],
+            value.to(out.dtype.element_ty),
+            mask=valid[:, None] & (n[None, :] < OUT_DIM),
+        )
+
+
+def tiled_experts(h: Tensor, order: Tensor, ends: Tensor, fc1: Tensor, fc2: Tensor) -> Tensor:
+    """Every pair's values [pairs, dim], sorted by expert as `order` is."""
+    num_pairs, (num_experts, dim, inner_dim) = len(order), fc2.shape
+    inner = torch.empty((num_pairs, inner_dim), dtype=h.dtype, device=h.device)
+    out = torch.empty((num_pairs, dim), dtype=h.dtype, device=h.device)
+    block_m, stages = (32, 2) if h.dtype == torch.float32 else (64, 3)
+    for x, matrices, y, gated in ((h, fc1, inner, True), (inner, fc2, out, False)):
+        in_dim, out_dim = x.shape[1], y.shape[1]
+        block_n = min(64 if gated else 128, max(16, triton.next_power_of_2(out_dim)))
+        _expert_tiles[(triton.cdiv(num_pairs, block_m) + num_experts, triton.cdiv(out_dim, block_n))](
+            x,
+            order,
+            ends,
+            matrices,
+            y,
+            TOP=num_pairs // len(h),
+            NUM_EXPERTS=num_experts,
+            IN_DIM=in_dim,
+            OUT_DIM=out_dim,
+            GATED=gated,
+            BLOCK_E=triton.next_power_of_2(num_experts),
+            BLOCK_M=block_m,
+            BLOCK_N=block_n,
+            BLOCK_K=min(64, max(16, triton.next_power_of_2(in_dim))),
+            num_warps=4,
+            num_stages=stages,
+        )
+    return out
+
+
+@triton.jit
+def _geglu(u: tl.tensor, out: tl.tensor, INNER: tl.constexpr, BLOCK: tl.constexpr) -> None:
+    row = tl.program_id(0).to(tl.int64)
+    at = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(u + row * (2 * INNER) + at, mask=at < INNER, other=0.0).to(tl.float32)
+    gate = tl.load(u + row * (2 * INNER) + INNER + at, mask=at < INNER, other=0.0).to(tl.float32)
+    tl.store(out + row * INNER + at, (gelu(value) * (gate + 1.0)).to(out.dtype.element_ty), mask=at < INNER)
+
+
+def geglu(u: Tensor) -> Tensor:
+    num_rows, inner = len(u), u.shape[1] // 2
+    out = torch.empty((num_rows, inner), dtype=u.dtype, device=u.device)
+    block = min(1024, triton.next_power_of_2(inner))
+    _geglu[(num_rows, triton.cdiv(inner, block))](u, out, INNER=inner, BLOCK=block, num_warps=4)
+    return out
+
+
+@triton.jit
+def _invert(order: tl.tensor, places: tl.tensor, count: tl.tensor, BLOCK: tl.constexpr) -> None:
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(places + tl.load(order + at, mask=at < count, other=0), at, mask=at < count)
+
+
+def invert(order: Tensor) -> Tensor:
+    places = torch.empty_like(order)
+    _invert[(triton.cdiv(len(order), 512),)](order, places, len(order), BLOCK=512, num_warps=4)
+    return places

@@ -1,0 +1,213 @@
+"""Kernels between the first matrices of a text block and attention: heads turn, and tau scales them.
+
+As in `moondream.kernels`, which offers them.
+"""
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from kestrel_core.moondream.ops.expert_kernels import gelu
+from kestrel_core.moondream.ops.protocol import Cells, Heads, TauWeights, Turned, Turns
+
+MULTIPROCESSORS = 132  # of an H100 or H200; elsewhere pieces are a little too large or small
+
+
+@triton.jit
+def gelu_tanh(x: tl.tensor) -> tl.tensor:
+    # 1 + tanh(z) is 2 sigmoid(2 z).
+    return x * tl.sigmoid(1.5957691216057308 * (x + 0.044715 * x * x * x))
+
+
+@triton.jit
+def _turn(
+    packed: tl.tensor,
+    stride: tl.tensor,
+    positions: tl.tensor,
+    cos: tl.tensor,
+    sin: tl.tensor,
+    log: tl.tensor,
+    partials: tl.tensor,
+    alpha: tl.tensor,
+    cells: tl.tensor,
+    q: tl.tensor,
+    k: tl.tensor,
+    v: tl.tensor,
+    inner: tl.tensor,
+    num_tokens: tl.tensor,
+    inner_dim: tl.tensor,
+    HEADS: tl.constexpr,
+    KV_HEADS: tl.constexpr,
+    HEAD_DIM: tl.constexpr,
+    HALF: tl.constexpr,
+    GROUP: tl.constexpr,
+    SPLITS: tl.constexpr,
+    HAS_CELLS: tl.constexpr,
+    BLOCK_D: tl.constexpr,
+    CHUNK: tl.constexpr,
+) -> None:
+    token = tl.program_id(0).to(tl.int64)
+    group = tl.program_id(1)
+    first = group * GROUP  # head, counted through q, k and v
+    row = packed + token * stride
+    if first >= HEADS + 2 * KV_HEADS:
+        at = (group - (HEADS + 2 * KV_HEADS) // GROUP) * CHUNK + tl.arange(0, CHUNK)
+        u = tl.load(row + (HEADS + 2 * KV_HEADS) * HEAD_DIM + at, mask=at < inner_dim, other=0.0)
+        tl.store(
+            inner + token * inner_dim + at,
+            gelu_tanh(u.to(tl.float32)).to(inner.dtype.element_ty),
+            mask=at < inner_dim,
+        )
+    else:
+        position = tl.load(positions + token)
+        heads = first + tl.arange(0, GROUP)
+        d = tl.arange(0, BLOCK_D)
+        inside = (heads[:, None] >= 0) & (d[None, :] < HEAD_DIM)
+        source = row + heads[:, None] * HEAD_DIM
+        x = tl.load(source + d[None, :], mask=inside, other=0.0).to(tl.float32)
+        is_v = first >= HEADS + KV_HEADS
+        if SPLITS > 0:  # tau
+            if is_v or first < HEADS:
+                head = tl.where(is_v, heads - HEADS - KV_HEADS, heads)
+                column = tl.where(is_v, HEADS, 0) + head
+                content = tl.zeros((GROUP,), tl.float32)
+                for split in range(SPLITS):
+                    content += tl.load(partials + (split * num_tokens + token) * (2 * HEADS) + column)
+                spread = tl.load(alpha + head).to(tl.float32) * tl.load(log + position)
+                factor = 2.0 * tl.sigmoid(2.0 * content) - 1.0 + 0.5 + tl.sigmoid(spread)
+            else:
+                factor = tl.full((GROUP,), 1.0, tl.float32)
+            x = x * factor[:, None]
+        if is_v == 0:
+            turning = inside & (d[None, :] < 2 * HALF)
+            partner = tl.where(d < HALF, d + HALF, d - HALF)
+            other = tl.load(source + partner[None, :], mask=turning, other=0.0).to(tl.float32)
+            if SPLITS > 0:
+                other = other * factor[:, None]
+            c = tl.load(cos + position * HALF + d % HALF, mask=d < 2 * HALF, other=1.0)
+            s = tl.load(sin + position * HALF + d % HALF, mask=d < 2 * HALF, other=0.0)
+            x = x * c[None, :] + other * tl.where(d < HALF, -s, s)[None, :]
+        if first < HEADS:
+            out = q + token * (HEADS * HEAD_DIM) + heads[:, None] * HEAD_DIM + d[None, :]
+            tl.store(out, x.to(q.dtype.element_ty), mask=inside)
+        else:
+            place = tl.load(cells + token).to(tl.int64) if HAS_CELLS else token
+            head = (heads - HEADS) % KV_HEADS
+            offset = place * (KV_HEADS * HEAD_DIM) + head[:, None] * HEAD_DIM + d[None, :]
+            if is_v:
+                tl.store(v + offset, x.to(v.dtype.element_ty), mask=inside)
+            else:
+                tl.store(k + offset, x.to(k.dtype.element_ty), mask=inside)
+
+
+def turn(
+    packed: Tensor,
+    positions: Tensor,
+    turns: Turns,
+    heads: Heads,
+    tau: TauWeights | None,
+    kv: Cells | None,
+    inner_dim: int,
+) -> Turned:
+    num_tokens, (num_heads, num_kv_heads, head_dim) = len(packed), heads
+    empty = packed.new_empty
+    q = empty((num_tokens, num_heads, head_dim))
+    k, v, cells = kv or (*empty((2, num_tokens, num_kv_heads, head_dim)), positions)
+    inner = empty((num_tokens, inner_dim))
+    partials = tau_content(packed, tau.matrix) if tau is not None else packed
+    group = next(size for size in (8, 4, 2, 1) if num_heads % size == num_kv_heads % size == 0)
+    chunk = 1024
+    groups = (num_heads + 2 * num_kv_heads) // group + triton.cdiv(inner_dim, chunk)
+    _turn[(num_tokens, groups)](
+        packed,
+        packed.stride(0),
+        positions,
+        *turns,
+        partials,
+        packed if tau is None else tau.alpha,
+        cells,
+        q,
+        k,
+        v,
+        inner,
+        num_tokens,
+        inner_dim,
+        HEADS=num_heads,
+        KV_HEADS=num_kv_heads,
+        HEAD_DIM=head_dim,
+        HALF=turns.cos.shape[1],
+        GROUP=group,
+        SPLITS=0 if tau is None else len(partials),
+        HAS_CELLS=kv is not None,
+        BLOCK_D=triton.next_power_of_2(head_dim),
+        CHUNK=chunk,
+        num_warps=4,
+    )
+    return Turned(q, k, v, inner)
+
+
+@triton.jit
+def _tau_content(
+    packed: tl.tensor,
+    stride: tl.tensor,
+    matrix: tl.tensor,
+    partials: tl.tensor,
+    num_tokens: tl.tensor,
+    DIM: tl.constexpr,
+    WIDTH: tl.constexpr,
+    SPAN: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+) -> None:
+    rows = (tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)).to(tl.int64)
+    split = tl.program_id(1)
+    n = tl.arange(0, BLOCK_N)
+    total = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    for start in range(0, SPAN, BLOCK_K):
+        at = split * SPAN + start + tl.arange(0, BLOCK_K)
+        inside = at < DIM
+        x = tl.load(
+            packed + rows[:, None] * stride + at[None, :],
+            mask=(rows[:, None] < num_tokens) & inside[None, :],
+            other=0.0,
+        )
+        w = tl.load(
+            matrix + n[:, None] * DIM + at[None, :], mask=(n[:, None] < WIDTH) & inside[None, :], other=0.0
+        )
+        content = gelu(x.to(tl.float32)).to(x.dtype)
+        total = tl.dot(content, tl.trans(w), total, input_precision="ieee")
+    tl.store(
+        partials + (split * num_tokens + rows[:, None]) * WIDTH + n[None, :],
+        total,
+        mask=(rows[:, None] < num_tokens) & (n[None, :] < WIDTH),
+    )
+
+
+def tau_content(packed: Tensor, matrix: Tensor) -> Tensor:
+    """GELU of the first columns of `packed`, times `matrix` [width, dim]: parts [splits, tokens, width]."""
+    num_tokens, (width, dim) = len(packed), matrix.shape
+    few = num_tokens <= 256 or packed.dtype == torch.float32  # which would not fit the registers
+    block_m, block_k = 16 if few else 64, 128
+    # The sum is cut into pieces, so many that all multiprocessors get two.
+    piece = dim * triton.cdiv(num_tokens, block_m) // (2 * MULTIPROCESSORS)
+    span = min(max(256, triton.next_power_of_2(piece)), 2048, triton.cdiv(dim, block_k) * block_k)
+    splits = triton.cdiv(dim, span)
+    partials = torch.empty((splits, num_tokens, width), dtype=torch.float32, device=packed.device)
+    _tau_content[(triton.cdiv(num_tokens, block_m), splits)](
+        packed,
+        packed.stride(0),
+        matrix,
+        partials,
+        num_tokens,
+        DIM=dim,
+        WIDTH=width,
+        SPAN=span,
+        BLOCK_M=block_m,
+        BLOCK_N=max(16, triton.next_power_of_2(width)),
+        BLOCK_K=block_k,
+        num_warps=4,
+        num_stages=3,
+    )
+    return partials

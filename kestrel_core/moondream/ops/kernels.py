@@ -1,0 +1,250 @@
+"""Kernels of our own, in the kernel language that comes with torch for CUDA: all of `moondream.fused`.
+
+`moondream.plain` says what each computes. Sums and functions are taken in float32 and rounded once, where
+they are stored. Nothing here waits for the device or lets a shape depend on its data, so all of it can be
+captured in a graph, once it has run: the first call of each kernel compiles it.
+"""
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from kestrel_core.moondream.ops.expert_kernels import experts as experts
+from kestrel_core.moondream.ops.expert_kernels import route as route
+from kestrel_core.moondream.ops.head_kernels import gelu_tanh
+from kestrel_core.moondream.ops.head_kernels import turn as turn
+from kestrel_core.moondream.ops.plain import linear as plain_linear
+from kestrel_core.moondream.ops.plain import linear_sum as plain_linear_sum
+from kestrel_core.moondream.ops.protocol import Norm, Pairs, Scaled
+
+FLOAT8_MAX = tl.constexpr(448.0)
+FEW_ROWS = 16  # up to here a product is bound by the reading of its weights, and tiles of 16 rows suffice
+
+
+@triton.jit
+def _store_float8(
+    x: tl.tensor,
+    inside: tl.tensor,
+    row: tl.tensor,
+    at: tl.tensor,
+    out: tl.tensor,
+    scales: tl.tensor,
+    dim: tl.tensor,
+) -> None:
+    """One row of numbers and the scale that brings its largest to the end of float8."""
+    scale = tl.maximum(tl.max(tl.where(inside, tl.abs(x), 0.0), axis=0), 1e-12) / FLOAT8_MAX
+    small = tl.minimum(tl.maximum(x / scale, -FLOAT8_MAX), FLOAT8_MAX)
+    tl.store(out + row * dim + at, small.to(out.dtype.element_ty), mask=inside)
+    tl.store(scales + row, scale)
+
+
+# x + y + the weighted pairs of each token, then LayerNorm. A program is a row.
+
+
+@triton.jit
+def _add_norm(
+    x: tl.tensor,
+    y: tl.tensor,
+    pairs: tl.tensor,
+    weights: tl.tensor,
+    rows: tl.tensor,
+    gain: tl.tensor,
+    shift: tl.tensor,
+    total: tl.tensor,
+    normed: tl.tensor,
+    scales: tl.tensor,
+    dim: tl.tensor,
+    eps: tl.tensor,
+    HAS_Y: tl.constexpr,
+    TOP: tl.constexpr,
+    HAS_ROWS: tl.constexpr,
+    NORM: tl.constexpr,
+    FLOAT8: tl.constexpr,
+    BLOCK: tl.constexpr,
+) -> None:
+    row = tl.program_id(0).to(tl.int64)
+    at = tl.arange(0, BLOCK)
+    inside = at < dim
+    value = tl.load(x + row * dim + at, mask=inside, other=0.0).to(tl.float32)
+    if HAS_Y:
+        value += tl.load(y + row * dim + at, mask=inside, other=0.0).to(tl.float32)
+    for rank in tl.static_range(TOP):
+        pair = row * TOP + rank
+        source = tl.load(rows + pair).to(tl.int64) if HAS_ROWS else pair
+        weight = tl.load(weights + pair).to(tl.float32)
+        value += weight * tl.load(pairs + source * dim + at, mask=inside, other=0.0).to(tl.float32)
+    if HAS_Y or TOP > 0:
+        rounded = value.to(total.dtype.element_ty)
+        tl.store(total + row * dim + at, rounded, mask=inside)
+        value = rounded.to(tl.float32)  # the norm of what is stored
+    if NORM:
+        mean = tl.sum(value, axis=0) / dim
+        centred = tl.where(inside, value - mean, 0.0)
+        deviation = tl.sum(centred * centred, axis=0) / dim
+        weight_row = tl.load(gain + at, mask=inside, other=0.0).to(tl.float32)
+        bias_row = tl.load(shift + at, mask=inside, other=0.0).to(tl.float32)
+        out = centred * tl.rsqrt(deviation + eps) * weight_row + bias_row
+        if FLOAT8:
+            _store_float8(out, inside, row, at, normed, scales, dim)
+        else:
+            tl.store(normed + row * dim + at, out.to(normed.dtype.element_ty), mask=inside)
+
+
+def add_norm(x: Tensor, y: Tensor | None, pairs: Pairs | None, norm: Norm | None) -> tuple[Tensor, Tensor]:
+    total, normed, _ = _launch_add_norm(x, y, pairs, norm, x.dtype)
+    return total, normed
+
+
+def add_norm_float8(x: Tensor, y: Tensor | None, norm: Norm) -> tuple[Tensor, Scaled]:
+    total, normed, scales = _launch_add_norm(x, y, None, norm, torch.float8_e4m3fn)
+    return total, Scaled(normed, scales)
+
+
+def _launch_add_norm(
+    x: Tensor, y: Tensor | None, pairs: Pairs | None, norm: Norm | None, dtype: torch.dtype
+) -> tuple[Tensor, Tensor, Tensor]:
+    (num_rows, dim), float8 = x.shape, dtype != x.dtype
+    total = x if y is None and pairs is None else torch.empty_like(x)
+    normed = total if norm is None else torch.empty_like(x, dtype=dtype)
+    scales = torch.empty(num_rows if float8 else 0, dtype=torch.float32, device=x.device)
+    values, weights, rows = pairs if pairs is not None else (x, x, None)
+    gain, shift, eps = norm if norm is not None else (x, x, 0.0)
+    _add_norm[(num_rows,)](
+        x,
+        x if y is None else y,
+        values,
+        weights,
+        x if rows is None else rows,
+        gain,
+        shift,
+        total,
+        normed,
+        scales,
+        dim,
+        eps,
+        HAS_Y=y is not None,
+        TOP=0 if pairs is None else weights.shape[1],
+        HAS_ROWS=rows is not None,
+        NORM=norm is not None,
+        FLOAT8=float8,
+        BLOCK=triton.next_power_of_2(dim),
+        num_warps=8 if num_rows <= 1024 else 4,  # few rows: what counts is how soon one is done
+    )
+    return total, normed, scales
+
+
+# Products of few rows: every program reads its part of the weights once, with many loads under way.
+
+
+@triton.jit
+def _few_rows(
+    x: tl.tensor,
+    x_stride: tl.tensor,
+    weight: tl.tensor,
+    y: tl.tensor,
+    y_stride: tl.tensor,
+    other: tl.tensor,
+    bias: tl.tensor,
+    out: tl.tensor,
+    num_rows: tl.tensor,
+    OUT_DIM: tl.constexpr,
+    X_DIM: tl.constexpr,
+    Y_DIM: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+) -> None:
+    m = tl.arange(0, BLOCK_M)
+    n = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    k = tl.arange(0, BLOCK_K)
+    rows, columns = m[:, None] < num_rows, n[:, None] < OUT_DIM
+    total = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    for at in range(0, X_DIM, BLOCK_K):
+        inside = (at + k)[None, :] < X_DIM
+        h = tl.load(x + m[:, None] * x_stride + at + k[None, :], mask=rows & inside, other=0.0)
+        w = tl.load(weight + n[:, None] * X_DIM + at + k[None, :], mask=columns & inside, other=0.0)
+        total = tl.dot(h, tl.trans(w), total, input_precision="ieee")
+    for at in range(0, Y_DIM, BLOCK_K):
+        inside = (at + k)[None, :] < Y_DIM
+        h = tl.load(y + m[:, None] * y_stride + at + k[None, :], mask=rows & inside, other=0.0)
+        w = tl.load(other + n[:, None] * Y_DIM + at + k[None, :], mask=columns & inside, other=0.0)
+        total = tl.dot(h, tl.trans(w), total, input_precision="ieee")
+    total += tl.load(bias + n, mask=n < OUT_DIM, other=0.0).to(tl.float32)[None, :]
+    tl.store(
+        out + m[:, None] * OUT_DIM + n[None, :],
+        total.to(out.dtype.element_ty),
+        mask=rows & (n[None, :] < OUT_DIM),
+    )
+
+
+def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    if len(x) > FEW_ROWS:
+        return plain_linear(x, weight, bias)
+    return _launch_few_rows(x, weight, x[:, :0], weight[:, :0], bias)
+
+
+def linear_sum(x: Tensor, weight: Tensor, y: Tensor, other: Tensor, bias: Tensor) -> Tensor:
+    if len(x) > FEW_ROWS:
+        return plain_linear_sum(x, weight, y, other, bias)
+    return _launch_few_rows(x, weight, y, other, bias)
+
+
+def _launch_few_rows(x: Tensor, weight: Tensor, y: Tensor, other: Tensor, bias: Tensor) -> Tensor:
+    out_dim = len(weight)
+    out = torch.empty((len(x), out_dim), dtype=x.dtype, device=x.device)
+    narrow = out_dim <= 4096  # small pieces, else there are fewer of them than multiprocessors
+    block_n = 16 if narrow else 32
+    _few_rows[(triton.cdiv(out_dim, block_n),)](
+        x,
+        x.stride(0),
+        weight,
+        y,
+        y.stride(0),
+        other,
+        bias,
+        out,
+        len(x),
+        OUT_DIM=out_dim,
+        X_DIM=x.shape[1],
+        Y_DIM=y.shape[1],
+        BLOCK_M=16,
+        BLOCK_N=block_n,
+        BLOCK_K=256 if narrow else 128,
+        num_warps=2 if narrow else 4,  # of 8 columns each: more would read the same shared memory again
+        num_stages=5 if narrow else 4,
+    )
+    return out
+
+
+# Rows to float8, maybe through GELU on the way.
+
+
+@triton.jit
+def _quantise(
+    x: tl.tensor,
+    stride: tl.tensor,
+    out: tl.tensor,
+    scales: tl.tensor,
+    dim: tl.tensor,
+    GELU: tl.constexpr,
+    BLOCK: tl.constexpr,
+) -> None:
+    row = tl.program_id(0).to(tl.int64)
+    at = tl.arange(0, BLOCK)
+    inside = at < dim
+    value = tl.load(x + row * stride + at, mask=inside, other=0.0).to(tl.float32)
+    if GELU:
+        value = gelu_tanh(value)
+    _store_float8(value, inside, row, at, out, scales, dim)
+
+
+def quantise(x: Tensor, gelu: bool) -> Scaled:
+    num_rows, dim = x.shape
+    out = torch.empty((num_rows, dim), dtype=torch.float8_e4m3fn, device=x.device)
+    scales = torch.empty(num_rows, dtype=torch.float32, device=x.device)
+    block = triton.next_power_of_2(dim)
+    _quantise[(num_rows,)](
+        x, x.stride(0), out, scales, dim, GELU=gelu, BLOCK=block, num_warps=max(4, block // 1024)
+    )
+    return Scaled(out, scales)

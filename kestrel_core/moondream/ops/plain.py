@@ -1,0 +1,153 @@
+"""The steps of `moondream.fused` in plain torch, on any device: what the kernels are tested against."""
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from kestrel_core.moondream.ops.protocol import Cells, Heads, Norm, Pairs, Scaled, TauWeights, Turned, Turns
+
+FLOAT8 = torch.float8_e4m3fn
+FLOAT8_MAX = 448.0
+
+
+def add_norm(x: Tensor, y: Tensor | None, pairs: Pairs | None, norm: Norm | None) -> tuple[Tensor, Tensor]:
+    total = x if y is None else x + y
+    if pairs is not None:
+        num_tokens, top = pairs.weights.shape
+        values = pairs.values if pairs.rows is None else pairs.values[pairs.rows]
+        weighted = pairs.weights.float()[..., None] * values.view(num_tokens, top, -1).float()
+        total = (total.float() + weighted.sum(1)).to(x.dtype)
+    if norm is None:
+        return total, total
+    return total, F.layer_norm(total, (total.shape[-1],), norm.weight, norm.bias, norm.eps)
+
+
+def add_norm_float8(x: Tensor, y: Tensor | None, norm: Norm) -> tuple[Tensor, Scaled]:
+    total, normed = add_norm(x, y, None, norm)
+    return total, quantise(normed, gelu=False)
+
+
+def quantise(x: Tensor, gelu: bool) -> Scaled:
+    wide = F.gelu(x.float(), approximate="tanh") if gelu else x.float()
+    scales = wide.abs().amax(-1).clamp(min=1e-12) / FLOAT8_MAX
+    return Scaled((wide / scales[:, None]).clamp(-FLOAT8_MAX, FLOAT8_MAX).to(FLOAT8), scales)
+
+
+def linear(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    return F.linear(x, weight, bias)
+
+
+def linear_sum(x: Tensor, weight: Tensor, y: Tensor, other: Tensor, bias: Tensor) -> Tensor:
+    return F.linear(x, weight, bias).addmm_(y, other.T)
+
+
+def turn(
+    packed: Tensor,
+    positions: Tensor,
+    turns: Turns,
+    heads: Heads,
+    tau: TauWeights | None,
+    kv: Cells | None,
+    inner_dim: int,
+) -> Turned:
+    qkv_dim = (heads.num + 2 * heads.num_kv) * heads.dim
+    qkv, inner = packed[:, :qkv_dim], packed[:, qkv_dim : qkv_dim + inner_dim]
+    q, k, v = (
+        part.float()
+        for part in qkv.unflatten(-1, (-1, heads.dim)).split((heads.num, *2 * (heads.num_kv,)), 1)
+    )
+    if tau is not None:
+        content = torch.tanh(F.linear(F.gelu(qkv), tau.matrix).float())
+        position = 0.5 + torch.sigmoid(tau.alpha.float() * turns.log[positions, None])
+        by_q, by_v = content.chunk(2, dim=-1)
+        q, v = q * (by_q + position)[..., None], v * (by_v + position)[..., None]
+    cos, sin = turns.cos[positions, None], turns.sin[positions, None]
+    q, k, v = (part.to(packed.dtype) for part in (_rotate(q, cos, sin), _rotate(k, cos, sin), v))
+    if kv is not None:
+        kv.k.index_copy_(0, kv.cells, k)
+        kv.v.index_copy_(0, kv.cells, v)
+        k, v = kv.k, kv.v
+    return Turned(q, k, v, F.gelu(inner, approximate="tanh"))
+
+
+def _rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    turned = cos.shape[-1]
+    a, b, rest = x.split((turned, turned, x.shape[-1] - 2 * turned), dim=-1)
+    return torch.cat((a * cos - b * sin, a * sin + b * cos, rest), dim=-1)
+
+
+def route(scores: Tensor, top: int) -> tuple[Tensor, Tensor]:
+    best, ids = scores.topk(top, dim=-1)
+    return ids.int(), F.softmax(best, dim=-1, dtype=torch.float32).to(scores.dtype)
+
+
+def experts(h: Tensor, ids: Tensor, weights: Tensor, fc1: Tensor, fc2: Tensor) -> Pairs:
+    return grouped_experts(h, ids, weights, fc1, fc2, geglu, invert)
+
+
+def grouped_experts(
+    h: Tensor,
+    ids: Tensor,
+    weights: Tensor,
+    fc1: Tensor,
+    fc2: Tensor,
+    activate: Callable[[Tensor], Tensor],
+    invert: Callable[[Tensor], Tensor],
+) -> Pairs:
+    """A grouped product for each matrix. The host learns nothing of who chose whom."""
+    order, ends = sort_pairs(ids, len(fc1))
+    values = _grouped(activate(_grouped(h[order // ids.shape[1]], fc1, ends)), fc2, ends)
+    return Pairs(values, weights, invert(order))
+
+
+def sort_pairs(ids: Tensor, num_experts: int) -> tuple[Tensor, Tensor]:
+    """Pairs by expert, and where each expert's end, int32 [num_experts]."""
+    assert num_experts <= 256
+    of_expert, order = ids.flatten().to(torch.uint8).sort(stable=True)  # one pass over keys of a byte
+    edges = torch.arange(num_experts, dtype=torch.uint8, device=ids.device)
+    return order, torch.searchsorted(of_expert, edges, right=True, out_int32=True)
+
+
+def invert(order: Tensor) -> Tensor:
+    """Where each number stands in a permutation."""
+    return torch.empty_like(order).scatter_(0, order, torch.arange(len(order), device=order.device))
+
+
+def _grouped(x: Tensor, weights: Tensor, ends: Tensor) -> Tensor:
+    """Rows [ends[i - 1], ends[i]) of x times weights[i]. The host reads `ends`, but for bfloat16 on CUDA."""
+    if x.device.type == "cuda" and x.dtype == torch.bfloat16:
+        return torch._grouped_mm(x, weights.transpose(1, 2), offs=ends)
+    out = x.new_empty(
+        (len(x), weights.shape[1])
+    )  # other dtypes are for comparisons, where speed is no matter
+    edges = [0, *ends.tolist()]
+    for weight, start, stop in zip(weights, edges[:-1], edges[1:], strict=True):
+        out[start:stop] = F.linear(x[start:stop], weight)
+    return out
+
+
+def geglu(u: Tensor) -> Tensor:
+    value, gate = u.float().chunk(2, dim=-1)
+    return (F.gelu(value) * (gate + 1.0)).to(u.dtype)
+
+
+def gelu_linear(x: Tensor, layer: nn.Linear) -> Tensor:
+    """The tanh GELU of a linear layer; on CUDA in the product's own epilogue."""
+    if x.device.type == "cuda":
+        return torch._addmm_activation(layer.bias, x, layer.weight.T, use_gelu=True)
+    return F.gelu(layer(x), approximate="tanh")
+
+
+def scaled_linear(x: Scaled, weight: Scaled, bias: Tensor) -> Tensor:
+    """weight: a row an output. The result has the bias's dtype."""
+    return torch._scaled_mm(
+        x.values,
+        weight.values.T,
+        scale_a=x.scales[:, None],
+        scale_b=weight.scales[None],
+        bias=bias,
+        out_dtype=bias.dtype,
+        use_fast_accum=True,
+    )

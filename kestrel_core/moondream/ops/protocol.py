@@ -1,0 +1,111 @@
+"""The steps of a block that a device best runs in one go, and who runs them: our own kernels, or plain torch.
+
+`moondream.plain` says what each step computes and serves everywhere; `moondream.kernels` does the same on
+CUDA in one pass over memory. Both are modules of functions with these signatures, handed to the fast paths.
+"""
+
+from typing import NamedTuple, Protocol
+
+from torch import Tensor, nn
+
+
+class Norm(NamedTuple):
+    weight: Tensor
+    bias: Tensor
+    eps: float
+
+    @classmethod
+    def of(cls, layer: nn.LayerNorm) -> "Norm":
+        return cls(layer.weight, layer.bias, layer.eps)
+
+
+class Pairs(NamedTuple):
+    """What experts gave. A pair is a token with one of its experts: token * experts_per_token + rank."""
+
+    values: Tensor  # [pairs, dim], not weighted
+    weights: Tensor  # [tokens, experts_per_token]
+    rows: Tensor | None  # [pairs]: where a pair's values lie; None: at its own number
+
+
+class Scaled(NamedTuple):
+    """float8 numbers [rows, dim], to be multiplied by their row's scale, float32 [rows]."""
+
+    values: Tensor
+    scales: Tensor
+
+
+class Turns(NamedTuple):
+    """Rotary and the position part of tau for every position there is. All float32."""
+
+    cos: Tensor  # [positions, rotary_dim / 2]
+    sin: Tensor
+    log: Tensor  # [positions]: ln(position + 1)
+
+
+class TauWeights(NamedTuple):
+    matrix: Tensor  # [2 * heads, qkv_dim]: factors on queries, then on values
+    alpha: Tensor  # [heads]
+
+
+class Cells(NamedTuple):
+    """One layer of the cache, and where in it this step's tokens go."""
+
+    k: Tensor  # [cells, kv_heads, head_dim]
+    v: Tensor
+    cells: Tensor  # [tokens]
+
+
+class Heads(NamedTuple):
+    num: int
+    num_kv: int
+    dim: int
+
+
+class Turned(NamedTuple):
+    q: Tensor  # [tokens, heads, head_dim]
+    k: Tensor  # [tokens, kv_heads, head_dim], or the whole layer of the cache where that was given
+    v: Tensor
+    inner: Tensor  # [tokens, inner_dim]
+
+
+class Fused(Protocol):
+    def add_norm(
+        self, x: Tensor, y: Tensor | None, pairs: Pairs | None, norm: Norm | None
+    ) -> tuple[Tensor, Tensor]:
+        """x + y + each token's weighted pairs, and that sum normalised (or as it is, without a norm)."""
+        ...
+
+    def add_norm_float8(self, x: Tensor, y: Tensor | None, norm: Norm) -> tuple[Tensor, Scaled]: ...
+
+    def quantise(self, x: Tensor, gelu: bool) -> Scaled:
+        """Rows [rows, dim] to float8, each by its largest number; through the tanh GELU first, if asked."""
+        ...
+
+    def linear(self, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor: ...
+
+    def linear_sum(self, x: Tensor, weight: Tensor, y: Tensor, other: Tensor, bias: Tensor) -> Tensor:
+        """Two products, x with weight and y with other, in one sum."""
+        ...
+
+    def turn(
+        self,
+        packed: Tensor,
+        positions: Tensor,
+        turns: Turns,
+        heads: Heads,
+        tau: TauWeights | None,
+        kv: Cells | None,
+        inner_dim: int,
+    ) -> Turned:
+        """Rows of q, k, v and `inner_dim` more columns, to what attention and the second matrices take.
+
+        Queries and keys turn, tau scales queries and values, the further columns pass the tanh GELU. With
+        `kv` keys and values are written there. What lies behind those columns is left alone.
+        """
+        ...
+
+    def route(self, scores: Tensor, top: int) -> tuple[Tensor, Tensor]:
+        """Each token's best experts, int32, and the softmax of their scores: [tokens, top] both."""
+        ...
+
+    def experts(self, h: Tensor, ids: Tensor, weights: Tensor, fc1: Tensor, fc2: Tensor) -> Pairs: ...

@@ -1,0 +1,46 @@
+"""Which attention serves this device: FlashInfer's, or SDPA's over copies."""
+
+import logging
+
+import torch
+
+from kestrel_core.moondream.config import TextConfig
+from kestrel_core.runtime.attention.protocol import Attention
+from kestrel_core.runtime.kv_cache import KVCache
+
+log = logging.getLogger("kestrel")
+
+
+def choose_attention(kv_cache: KVCache, config: TextConfig, max_context: int, flashinfer: str) -> Attention:
+    """FlashInfer's where it is there and can do it; else SDPA's, and a warning that says what it costs."""
+    reason = _reason_against_flashinfer(kv_cache, config, flashinfer)
+    if reason is None:
+        try:
+            from kestrel_core.runtime.attention.flashinfer import FlashInferAttention
+
+            attention = FlashInferAttention(kv_cache, config)
+            attention.try_out()
+            return attention
+        except Exception as error:  # not installed, or no compiler for its kernels
+            reason = f"{type(error).__name__}: {error}"
+    if kv_cache.k.is_cuda:
+        log.warning(
+            "serving without FlashInfer (%s): attention copies every sequence's keys and values in each "
+            "layer, several times the memory traffic of a decode step, and mixed steps go span by span",
+            reason,
+        )
+    from kestrel_core.runtime.attention.sdpa import PagedSdpaAttention
+
+    return PagedSdpaAttention(kv_cache, max_context)
+
+
+def _reason_against_flashinfer(kv_cache: KVCache, config: TextConfig, flashinfer: str) -> str | None:
+    if flashinfer == "off":
+        return "it is switched off"
+    if not kv_cache.k.is_cuda:
+        return "it needs a CUDA device"
+    if kv_cache.k.dtype not in (torch.bfloat16, torch.float16):
+        return f"it needs 16-bit weights, and these are {kv_cache.k.dtype}"
+    if config.head_dim not in (64, 128, 256):
+        return f"it has no kernels for heads of {config.head_dim}"
+    return None

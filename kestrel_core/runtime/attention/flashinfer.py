@@ -1,0 +1,147 @@
+"""Attention over pages by FlashInfer: planned once a step on the host, run in every layer.
+
+A plan is written to page-locked memory of FlashInfer's own and copied from there, so the next may be made
+only when that copy is done: each wrapper comes with an event that says so.
+"""
+
+import numpy as np
+import torch
+from flashinfer import BatchDecodeWithPagedKVCacheWrapper, BatchPrefillWithPagedKVCacheWrapper
+from torch import Tensor
+
+from kestrel_core.loop.step import Span
+from kestrel_core.moondream.config import TextConfig
+from kestrel_core.moondream.text import Attend
+from kestrel_core.runtime.attention.protocol import CachedAttend, DecodeRows, Ints, SpanRows
+from kestrel_core.runtime.kv_cache import KVCache
+
+LAYOUT = "NHD"  # [pages, page_size, heads, head_dim]
+BACKEND = "fa2"  # takes pages of any size, ours of 10 among them
+WORKSPACE_BYTES = 128 * 2**20  # what FlashInfer recommends for partial results; steps take turns in it
+DECODE_PLAN_BYTES = (
+    2**20
+)  # a decode's plan is a few numbers a thread block; the default of 8 MiB is prefill's
+
+
+class FlashInferAttention:
+    max_captured = 1 << 30
+
+    def __init__(self, kv_cache: KVCache, config: TextConfig) -> None:
+        self._pages = Pages(kv_cache, config)
+        self._images = PrefillWrapper(self._pages, causal=False)
+        self._texts = PrefillWrapper(self._pages, causal=True)
+
+    def for_decode(self, rows: DecodeRows, captured: bool) -> "FlashInferDecode":
+        return FlashInferDecode(self._pages, rows)
+
+    def for_spans(self, rows: SpanRows) -> Attend:
+        images, tokens = rows.num_images, int(rows.starts[rows.num_images])
+        if images:
+            self._images.plan(rows, slice(0, images))
+        if images < len(rows.spans):
+            self._texts.plan(rows, slice(images, len(rows.spans)))
+
+        def read(layer: int, q: Tensor) -> Tensor:
+            kv = self._pages.kv[layer]
+            out = q.new_empty(q.shape)  # contiguous, as is asked for; q need not be
+            if tokens:
+                self._images.run(q[:tokens], kv, out[:tokens])
+            if tokens < len(q):
+                self._texts.run(q[tokens:], kv, out[tokens:])
+            return out
+
+        return CachedAttend(self._pages.kv_cache, rows.cells, read)
+
+    def try_out(self) -> None:
+        """One position of each kind, on page 0: here FlashInfer compiles its kernels, or says it cannot."""
+        heads, kv_heads, head_dim, _ = self._pages.shape
+        like = self._pages.kv_cache.k
+        q, new = like.new_zeros((2, heads, head_dim)), like.new_zeros((2, kv_heads, head_dim))
+        zeros, ones = like.new_zeros(2, dtype=torch.int32), np.ones(2, np.int32)
+        ends = np.arange(3, dtype=np.int32)
+        indptr = torch.from_numpy(ends).to(like.device)
+        decode = self.for_decode(DecodeRows(zeros.long(), indptr, zeros, zeros + 1), captured=False)
+        decode.plan(ends)
+        decode.begin()(0, q, new, new)
+        rows = SpanRows([Span(0, 0, 1, [0], None)] * 2, 1, ends, ends, ones, zeros, zeros.long())
+        self.for_spans(rows)(0, q, new, new)
+        torch.cuda.synchronize(like.device)
+
+
+class Pages:
+    """The KV cache as FlashInfer wants it, and the space it works in."""
+
+    def __init__(self, kv_cache: KVCache, config: TextConfig) -> None:
+        shape = (kv_cache.num_pages, kv_cache.page_size, config.n_kv_heads, config.head_dim)
+        self.kv_cache = kv_cache
+        self.kv = [(k.view(shape), v.view(shape)) for k, v in zip(kv_cache.k, kv_cache.v, strict=True)]
+        self.shape = (config.n_heads, config.n_kv_heads, config.head_dim, kv_cache.page_size)
+        self.dtypes = {"q_data_type": kv_cache.k.dtype, "kv_data_type": kv_cache.k.dtype}
+        self.workspace = torch.zeros(WORKSPACE_BYTES, dtype=torch.uint8, device=kv_cache.k.device)
+
+
+class PrefillWrapper:
+    """Spans under one mask."""
+
+    def __init__(self, pages: Pages, causal: bool) -> None:
+        self._pages = pages
+        self._causal = causal
+        self._wrapper = BatchPrefillWithPagedKVCacheWrapper(pages.workspace, LAYOUT, backend=BACKEND)
+        self._planned = torch.cuda.Event()
+
+    def plan(self, rows: SpanRows, which: slice) -> None:
+        self._planned.synchronize()
+        ends = slice(which.start, which.stop + 1)
+        starts, indptr = rows.starts[ends], rows.indptr[ends]
+        self._wrapper.plan(
+            torch.from_numpy(starts - starts[0]),
+            torch.from_numpy(indptr - indptr[0]),
+            rows.indices[int(indptr[0]) : int(indptr[-1])],
+            torch.from_numpy(rows.last_page_len[which]),
+            *self._pages.shape,
+            causal=self._causal,  # the last query sees the last key: a span stops where its keys do
+            **self._pages.dtypes,
+        )
+        self._planned.record()
+
+    def run(self, q: Tensor, kv: tuple[Tensor, Tensor], out: Tensor) -> None:
+        self._wrapper.run(q, kv, out=out)
+
+
+class FlashInferDecode:
+    """Its plans fit a captured graph: sizes and addresses stay, contents change."""
+
+    def __init__(self, pages: Pages, rows: DecodeRows) -> None:
+        self._pages = pages
+        self._rows = rows
+        self._wrapper = BatchDecodeWithPagedKVCacheWrapper(
+            pages.workspace,
+            LAYOUT,
+            use_cuda_graph=True,
+            paged_kv_indptr_buffer=rows.indptr,
+            paged_kv_indices_buffer=rows.indices,
+            paged_kv_last_page_len_buffer=rows.last_page_len,
+        )
+        plans = torch.empty(DECODE_PLAN_BYTES, dtype=torch.uint8, device=pages.workspace.device)
+        self._wrapper.reset_workspace_buffer(pages.workspace, plans)
+        self._lengths = torch.ones(len(rows.cells), dtype=torch.int32)  # only their number matters to a plan
+        self._planned = torch.cuda.Event()
+
+    def plan(self, indptr: Ints) -> None:
+        """Must come before the rows are sent: it writes into them too, and not all that belongs there."""
+        self._planned.synchronize()
+        self._wrapper.plan(
+            torch.from_numpy(indptr),
+            self._rows.indices[:0],
+            self._lengths,
+            *self._pages.shape,
+            **self._pages.dtypes,
+        )
+        self._planned.record()
+
+    def begin(self) -> CachedAttend:
+        return CachedAttend(self._pages.kv_cache, self._rows.cells, self._read)
+
+    def _read(self, layer: int, q: Tensor) -> Tensor:
+        out: Tensor = self._wrapper.run(q, self._pages.kv[layer])
+        return out

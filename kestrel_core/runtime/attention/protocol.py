@@ -1,0 +1,98 @@
+"""What a runtime asks of an attention over pages, and the rows that it is told about."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from kestrel_core.loop.step import Span
+from kestrel_core.moondream.text import Attend
+from kestrel_core.runtime.kv_cache import KVCache
+
+Ints = np.ndarray[Any, np.dtype[np.int32]]
+
+
+@dataclass(frozen=True, slots=True)
+class DecodeRows:
+    """One position of each of some sequences, in buffers that keep their place. Rows are padded."""
+
+    cells: Tensor  # [rows], where this step's keys and values go
+    indptr: Tensor  # [rows + 1], int32 like all below: where each row's pages begin in `indices`
+    indices: Tensor  # the rows' page tables, end to end
+    last_page_len: Tensor  # [rows]: cells in use of each row's last page
+
+    def first(self, count: int) -> "DecodeRows":
+        return DecodeRows(
+            self.cells[:count], self.indptr[: count + 1], self.indices, self.last_page_len[:count]
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SpanRows:
+    """Spans of any length, those of images first, packed token by token."""
+
+    spans: list[Span]
+    num_images: int  # so many spans at the front are images'
+    starts: Ints  # [spans + 1]: each span's first token
+    indptr: Ints  # [spans + 1]
+    last_page_len: Ints  # [spans]; these three on the host
+    indices: Tensor
+    cells: Tensor  # [tokens]
+
+
+@dataclass(frozen=True, slots=True)
+class CachedAttend:
+    """An `OpenAttend`: `read` comes after the step's keys and values are stored, by us or by a kernel."""
+
+    kv_cache: KVCache
+    new_cells: Tensor
+    read: Callable[[int, Tensor], Tensor]
+
+    def __call__(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        self.kv_cache.store(layer, self.new_cells, k, v)
+        return self.read(layer, q)
+
+    def cells(self, layer: int) -> tuple[Tensor, Tensor, Tensor]:
+        return self.kv_cache.k[layer], self.kv_cache.v[layer], self.new_cells
+
+
+def beside_images(rows: CachedAttend, image_cells: Tensor, num_images: int) -> CachedAttend:
+    """For so many image prefixes, which see themselves alone and in both directions, and then the rows."""
+    kv_cache, num_tokens = rows.kv_cache, len(image_cells)
+
+    def by_image(tokens: Tensor) -> Tensor:
+        heads: Tensor = tokens.unflatten(0, (num_images, -1)).transpose(1, 2)
+        return heads
+
+    def read(layer: int, q: Tensor) -> Tensor:
+        k, v = (cache[layer].index_select(0, image_cells) for cache in (kv_cache.k, kv_cache.v))
+        seen = F.scaled_dot_product_attention(
+            by_image(q[:num_tokens]), by_image(k), by_image(v), enable_gqa=q.shape[1] != k.shape[1]
+        )
+        return torch.cat((seen.transpose(1, 2).flatten(0, 1), rows.read(layer, q[num_tokens:])))
+
+    return CachedAttend(kv_cache, torch.cat((image_cells, rows.new_cells)), read)
+
+
+class DecodeAttention(Protocol):
+    """Attention of decodes in batches of one size."""
+
+    def plan(self, indptr: Ints) -> None:
+        """On the host, before a step; `indptr` is what will be in the rows'."""
+        ...
+
+    def begin(self) -> CachedAttend:
+        """On the device, and so in a graph: what all layers of a step share."""
+        ...
+
+
+class Attention(Protocol):
+    max_captured: int  # rows of a decode that may be captured into a graph
+
+    def for_decode(self, rows: DecodeRows, captured: bool) -> DecodeAttention: ...
+
+    def for_spans(self, rows: SpanRows) -> Attend: ...

@@ -1,0 +1,109 @@
+"""Attention over pages with plain torch: gather the keys, mask, SDPA. The reference for every faster one."""
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from kestrel_core.loop.step import Span
+from kestrel_core.moondream.text import Attend
+from kestrel_core.runtime.attention.protocol import CachedAttend, DecodeRows, Ints, SpanRows
+from kestrel_core.runtime.kv_cache import KVCache
+
+MAX_GATHERED_BYTES = 2**30  # of the keys and values that a captured decode gathers in a layer
+
+
+class SdpaAttention:
+    """An `Attend` for one step."""
+
+    def __init__(
+        self, kv_cache: KVCache, spans: Sequence[Span], starts: Sequence[int], cells: Sequence[Tensor]
+    ) -> None:
+        """`starts`: each span's first token; `cells`: its sequence up to its end, the keys it may see."""
+        self._kv_cache = kv_cache
+        self._new_cells = torch.cat([known[span.start :] for span, known in zip(spans, cells, strict=True)])
+        masks = [self._mask(span) for span in spans]
+        self._spans = list(zip(spans, starts, cells, masks, strict=True))
+
+    def __call__(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        self._kv_cache.store(layer, self._new_cells, k, v)
+        keys, values = self._kv_cache.k[layer], self._kv_cache.v[layer]
+        out = torch.empty_like(q)
+        for span, start, cells, mask in self._spans:
+            rows = slice(start, start + span.stop - span.start)
+            out[rows] = F.scaled_dot_product_attention(
+                q[rows].transpose(0, 1)[None],  # [1, heads, tokens, head_dim]
+                keys[cells].transpose(0, 1)[None],
+                values[cells].transpose(0, 1)[None],
+                attn_mask=mask,
+                enable_gqa=q.shape[1] != k.shape[1],
+            )[0].transpose(0, 1)
+        return out
+
+    def _mask(self, span: Span) -> Tensor | None:
+        """[tokens, keys], True where a key may be seen; None where all may."""
+        if span.image is not None or span.stop - span.start == 1:
+            return None
+        device = self._new_cells.device
+        keys = torch.arange(span.stop, device=device)
+        return keys <= torch.arange(span.start, span.stop, device=device)[:, None]
+
+
+class PagedSdpaAttention:
+    """What serves where FlashInfer cannot: gathers keys and values, and needs nothing but torch."""
+
+    def __init__(self, kv_cache: KVCache, max_context: int) -> None:
+        self._kv_cache = kv_cache
+        self._max_pages = -(-max_context // kv_cache.page_size)
+        # In a graph every row's keys are gathered at full length, so a batch must not be too large.
+        row_bytes = 2 * self._max_pages * kv_cache.page_size * kv_cache.k[0, 0].nbytes
+        self.max_captured = MAX_GATHERED_BYTES // row_bytes
+
+    def for_decode(self, rows: DecodeRows, captured: bool) -> "PagedSdpaDecode":
+        return PagedSdpaDecode(self._kv_cache, rows, self._max_pages if captured else None)
+
+    def for_spans(self, rows: SpanRows) -> Attend:
+        ends = rows.indptr.tolist()
+        cells = [
+            self._kv_cache.cells(rows.indices[first:last], span.stop)
+            for span, first, last in zip(rows.spans, ends, ends[1:], strict=False)
+        ]
+        return SdpaAttention(self._kv_cache, rows.spans, rows.starts.tolist()[:-1], cells)
+
+
+class PagedSdpaDecode:
+    def __init__(self, kv_cache: KVCache, rows: DecodeRows, max_pages: int | None) -> None:
+        """`max_pages`: of any row in any step, so that shapes never change; None: of those in the step."""
+        self._kv_cache = kv_cache
+        self._rows = rows
+        self._max_pages = max_pages
+        self._num_pages = max_pages or 1
+
+    def plan(self, indptr: Ints) -> None:
+        if self._max_pages is None:
+            self._num_pages = int((indptr[1:] - indptr[:-1]).max())
+
+    def begin(self) -> CachedAttend:
+        rows, page_size = self._rows, self._kv_cache.page_size
+        device, first, counts = rows.indptr.device, rows.indptr[:-1], rows.indptr.diff()
+        at = (first[:, None] + torch.arange(self._num_pages, device=device)).clamp(max=len(rows.indices) - 1)
+        offsets = torch.arange(page_size, device=device)
+        cells = (rows.indices[at].long()[..., None] * page_size + offsets).flatten(1)  # [rows, keys]
+        lengths = (counts - 1) * page_size + rows.last_page_len
+        seen = torch.arange(cells.shape[1], device=device) < lengths[:, None]
+        # What is not seen is multiplied by 0, and must be a number: whatever page 0 holds is one.
+        cells = torch.where(seen, cells, 0)
+        mask = seen[:, None, None]
+
+        def read(layer: int, q: Tensor) -> Tensor:
+            k, v = self._kv_cache.k[layer], self._kv_cache.v[layer]
+            return F.scaled_dot_product_attention(
+                q[:, :, None],  # [rows, heads, 1, head_dim]
+                k[cells].transpose(1, 2),
+                v[cells].transpose(1, 2),
+                attn_mask=mask,
+                enable_gqa=q.shape[1] != k.shape[1],
+            )[:, :, 0]
+
+        return CachedAttend(self._kv_cache, rows.cells, read)

@@ -1,0 +1,107 @@
+"""From the last states of a step to its samples: the readouts, captured for a few numbers of rows.
+
+Owns the states that are read and the results. What was read stays on the device, to be fed in its slot, and
+travels to the host, where `Launched.collect` waits for it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from kestrel_core.loop.step import Sample, Span
+from kestrel_core.moondream.model import Moondream
+from kestrel_core.runtime.feeds import Feeds
+from kestrel_core.runtime.graphs import Graphs, Work, bucket_sizes
+from kestrel_core.runtime.readouts import device as readouts
+from kestrel_core.runtime.readouts.device import Asked, Form
+from kestrel_core.runtime.staging import Arrays, Field, send
+
+FORMS = [Form(sampled, region) for sampled in (False, True) for region in (False, True)]
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """A step under way."""
+
+    spans: Sequence[Span]  # those with a readout
+    results: Tensor  # on the host, and complete when the event has come
+    done: torch.cuda.Event | None
+    coord_id: int
+
+    def collect(self) -> Mapping[int, Sample]:
+        if self.done is not None:
+            self.done.synchronize()
+        return readouts.samples(self.spans, self.results, self.coord_id)
+
+
+class Readings:
+    @staticmethod
+    def fields(max_rows: int) -> dict[str, Field]:
+        """What a step's inputs have to hold for us."""
+        return readouts.fields(max_rows) | {"read": (np.int64, (max_rows,))}
+
+    def __init__(self, model: Moondream, feeds: Feeds, inputs: Mapping[str, Tensor]) -> None:
+        self._model = model
+        self._feeds = feeds
+        self._asked = Asked(*(inputs[name] for name in Asked._fields))
+        self._read = inputs["read"]
+        weight, max_rows = model.text.wte, len(self._read)
+        self._states = weight.new_zeros((max_rows, weight.shape[1]))
+        self._results = weight.new_zeros((max_rows, readouts.NUM_VALUES), dtype=torch.float32)
+        self.sizes = bucket_sizes(max_rows)
+        self._captured: dict[tuple[int, Form], Work] = {}
+
+    def write(self, spans: Sequence[Span], before: int, arrays: Arrays) -> tuple[list[Span], Form]:
+        """Who of these spans, packed behind so many positions, reads something, and what."""
+        ends = np.cumsum([span.stop - span.start for span in spans]) + (before - 1)
+        which = [index for index, span in enumerate(spans) if span.readout is not None]
+        arrays["read"][: len(which)] = ends[which] if which else 0
+        arrays["read"][len(which) :] = 0
+        reading = [spans[index] for index in which]
+        return reading, readouts.write(reading, self._size(len(reading)), arrays)
+
+    def take(self, hidden: Tensor) -> None:
+        """Keep those of a step's states that are to be read; all, where there are no more than could be."""
+        count = min(len(hidden), len(self._states))
+        self._states[:count] = hidden.index_select(0, self._read[:count])
+
+    def launch(self, reading: Sequence[Span], form: Form) -> Launched:
+        count, results = len(reading), self._results
+        captured = self._captured.get((self._size(count), form)) if form.lists is None else None
+        if count and captured is not None:
+            captured()
+        elif count:
+            asked = self._asked.first(count)
+            if form.lists is not None:
+                asked = asked._replace(**send(form.lists, self._states.device))
+            results = self._rows(asked, form)
+        on_cuda = results.is_cuda
+        host = torch.empty((count, results.shape[1]), pin_memory=on_cuda)
+        host.copy_(results[:count], non_blocking=True)
+        done = torch.cuda.Event() if on_cuda else None
+        if done is not None:
+            done.record()
+        return Launched(reading, host, done, self._model.config.tokenizer.coord_id)
+
+    def capture(self, size: int, graphs: Graphs) -> None:
+        asked, results = self._asked.first(size), self._results[:size]
+        for form in FORMS:
+
+            def read(form: Form = form) -> None:
+                results.copy_(self._rows(asked, form))
+
+            self._captured[size, form] = graphs.capture(read)
+
+    def close(self) -> None:
+        self._captured.clear()
+
+    def _size(self, count: int) -> int:
+        return next(size for size in self.sizes if size >= count)
+
+    def _rows(self, asked: Asked, form: Form) -> Tensor:
+        results, feeds = readouts.read(self._model, self._states[: len(asked.slots)], asked, form)
+        self._feeds.rows.index_copy_(0, asked.slots, feeds)
+        return results

@@ -1,0 +1,69 @@
+"""The device half: takes a step plan, runs the network over it, gives samples. Owns the KV tensors."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+
+from kestrel_core.loop.step import Input, Sample, StepPlan
+from kestrel_core.moondream.model import Moondream
+from kestrel_core.runtime.attention.sdpa import SdpaAttention
+from kestrel_core.runtime.batch import make_batch
+from kestrel_core.runtime.kv_cache import KVCache
+from kestrel_core.runtime.readouts import plain as sampler
+from kestrel_core.runtime.vision.image_encoder import ImageEncoder
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A step that was computed at once."""
+
+    samples: Mapping[int, Sample]
+
+    def collect(self) -> Mapping[int, Sample]:
+        return self.samples
+
+
+class TorchRuntime:
+    """Plain torch on any device: the readable path, and the specification of the fast ones."""
+
+    def __init__(self, model: Moondream, num_pages: int, page_size: int, overlaps: bool = False) -> None:
+        """`overlaps` has steps planned ahead, as asynchronous runtimes do; here it is for tests."""
+        self.overlaps = overlaps
+        weight = model.text.wte
+        self._model = model
+        self._kv_cache = KVCache(model.config.text, num_pages, page_size, weight.device, weight.dtype)
+        self._last: dict[int, Input] = {}  # what each slot's last readout gave
+        self.encode_image = ImageEncoder(model.vision)
+
+    @property
+    def num_pages(self) -> int:
+        return self._kv_cache.num_pages
+
+    @property
+    def page_size(self) -> int:
+        return self._kv_cache.page_size
+
+    @torch.inference_mode()
+    def launch(self, plan: StepPlan) -> Done:
+        batch = make_batch(plan.spans, self._last, self._model, self._kv_cache, self.encode_image)
+        attend = SdpaAttention(self._kv_cache, batch.spans, batch.starts, batch.cells)
+        hidden = self._model.text(batch.x, batch.positions, attend)
+        read = [
+            (span, start + span.stop - span.start - 1)
+            for span, start in zip(batch.spans, batch.starts, strict=True)
+            if span.readout is not None
+        ]
+        spans = [span for span, _ in read]
+        taken = sampler.read(self._model, hidden[[row for _, row in read]], spans) if read else []
+        samples = {span.slot: sample for span, sample in zip(spans, taken, strict=True)}
+        self._last.update((slot, sample.feed) for slot, sample in samples.items())
+        return Done(samples)
+
+    def close(self) -> None:
+        self._last.clear()
+
+
+def best_page_size(image_prefix_length: int, at_most: int = 16) -> int:
+    """The largest page that image prefixes fill exactly, so that they are shared whole and never copied."""
+    return next(size for size in range(at_most, 0, -1) if image_prefix_length % size == 0)

@@ -1,0 +1,172 @@
+"""The crops of many pictures through the vision network together, on a stream of their own.
+
+A batch is padded to one of a few sizes, each of which is captured into a graph: a block is some ten launches,
+and of few crops the device is done before the host has launched the next. A picture's crops are never split,
+but for a very long one, which has more of them than a batch.
+"""
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from threading import Lock
+from typing import Literal, NamedTuple
+
+import torch
+from torch import Tensor
+
+from kestrel_core.loop.step import PreparedImage
+from kestrel_core.moondream.fast_vision import Attention, FastVision
+from kestrel_core.moondream.ops.choose import choose_fused
+from kestrel_core.moondream.vision import Mosaic, Vision, num_crops
+from kestrel_core.runtime.graphs import Graphs, Work
+from kestrel_core.runtime.vision.crop_uploads import CropUploads
+
+log = logging.getLogger("kestrel")
+
+MAX_BATCH_CROPS = 64  # one pass holds some 20 MB of activations a crop
+
+
+class Encoded(NamedTuple):
+    embeddings: Tensor  # [patches, dim]
+    ready: torch.cuda.Event | None  # None: it is
+
+    def on_current_stream(self) -> Tensor:
+        """The embeddings, which the current stream waits for."""
+        if self.ready is not None:
+            stream = torch.cuda.current_stream(self.embeddings.device)
+            stream.wait_event(self.ready)
+            self.embeddings.record_stream(stream)  # else its memory returns while this stream still reads
+        return self.embeddings
+
+
+class CropBatches:
+    def __init__(
+        self,
+        vision: Vision,
+        compile: bool = True,
+        vision_dtype: Literal["auto", "fp8"] = "auto",
+        max_crops: int = MAX_BATCH_CROPS,
+        attention: Attention = "auto",
+        graphs: Graphs | None = None,
+    ) -> None:
+        """`compile` allows kernels of our own; with `vision_dtype` "fp8" the blocks multiply in 8 bits;
+        `attention` names the implementation to take, where "auto" tries which is fastest; with `graphs`,
+        which must be nobody else's since they run beside those, batches are captured.
+        """
+        config, self._device = vision.config, vision.pos_emb.device
+        on_cuda = self._device.type == "cuda"
+        self._vision = vision
+        self._encode: Callable[[Tensor], Tensor] = vision.encode
+        if compile or vision_dtype == "fp8":
+            fused = choose_fused(self._device, allowed=compile)
+            self._encode = FastVision(vision, fused, vision_dtype == "fp8", attention)
+        self._mosaic = Mosaic(config, self._device)
+        self._max_crops = max(max_crops, 1 + config.max_crops)  # most pictures fit
+        self._stream = torch.cuda.Stream(self._device) if on_cuda else None
+        self._uploads = CropUploads(config, self._max_crops, self._device)
+        self._features = vision.pos_emb.new_empty((self._max_crops, *vision.pos_emb.shape[1:]))
+        self._graphs = graphs
+        self._captured: dict[int, Work] = {}
+        self._is_warm = False
+        self._under_way: deque[tuple[torch.cuda.Event, torch.cuda.Event]] = deque()
+        self._busy_s = 0.0
+        self._counting = Lock()
+
+    @torch.inference_mode()
+    def __call__(self, images: Sequence[PreparedImage]) -> list[Encoded]:
+        return [encoded for batch in self._split(images) for encoded in self._run(batch)]
+
+    def busy_s(self) -> float:
+        """Seconds the device has spent on batches that are done. For any thread."""
+        with self._counting:
+            while self._under_way and self._under_way[0][1].query():
+                began, ended = self._under_way.popleft()
+                self._busy_s += began.elapsed_time(ended) / 1e3
+            return self._busy_s
+
+    @torch.inference_mode()
+    def warm_up(self) -> None:
+        """Every size once, the largest first; captured where that is wanted and can be. Once for all."""
+        if self._is_warm:
+            return
+        self._is_warm = True
+        with torch.cuda.stream(self._stream):
+            for size in reversed(batch_sizes(self._max_crops)):
+                if self._graphs is not None:
+                    try:
+                        self._captured[size] = self._graphs.capture(partial(self._encode_batch, size))
+                    except RuntimeError as error:
+                        log.warning("encoding pictures without CUDA graphs, which is slower: %s", error)
+                        self._graphs = None
+                if self._graphs is None:
+                    self._encode_batch(size)
+                self._project(self._features[:1], [(1, 1)])
+            self._uploads.warm_up()
+        if self._stream is not None:
+            self._stream.synchronize()
+
+    def _split(self, images: Sequence[PreparedImage]) -> Iterator[list[PreparedImage]]:
+        batch: list[PreparedImage] = []
+        room = self._max_crops
+        for image in images:
+            count = num_crops(image.tiling)
+            if batch and count > room:
+                yield batch
+                batch, room = [], self._max_crops
+            batch.append(image)
+            room -= count
+        if batch:
+            yield batch
+
+    def _run(self, images: Sequence[PreparedImage]) -> list[Encoded]:
+        tilings = [image.tiling for image in images]
+        count = sum(map(num_crops, tilings))
+        with torch.cuda.stream(self._stream):
+            began = self._event()
+            if count <= self._max_crops:
+                features = self._features
+                self._run_batch(images, count)
+            else:
+                [image] = images
+                parts = torch.from_numpy(image.crops[:count]).split(self._max_crops)
+                features = torch.cat([self._encode(part.to(self._device)) for part in parts])
+            embeddings = self._project(features[:count], tilings)
+            ready = self._event()
+        if began is not None and ready is not None:
+            self.busy_s()
+            self._under_way.append((began, ready))
+        return [Encoded(one, ready) for one in embeddings]
+
+    def _run_batch(self, images: Sequence[PreparedImage], count: int) -> None:
+        """Rows past the crops are those of an earlier batch, whose outcome nobody reads."""
+        size = next(size for size in batch_sizes(self._max_crops) if size >= count)
+        self._uploads.upload(images)
+        captured = self._captured.get(size)
+        if captured is not None:
+            captured()
+        else:
+            self._encode_batch(size)
+
+    def _encode_batch(self, size: int) -> None:
+        self._features[:size] = self._encode(self._uploads.crops[:size])
+
+    def _project(self, features: Tensor, tilings: Sequence[tuple[int, int]]) -> Tensor:
+        embeddings: Tensor = self._vision.proj_mlp(self._mosaic(features, tilings))
+        return embeddings
+
+    def _event(self) -> torch.cuda.Event | None:
+        if self._stream is None:
+            return None
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
+        return event
+
+
+def batch_sizes(max_crops: int) -> list[int]:
+    """Every size up to 16, then every fourth: padding costs less than a fifth, and there are few."""
+    return [
+        *range(1, min(16, max_crops) + 1),
+        *range(20, max_crops, 4),
+        *([max_crops] if max_crops > 16 else []),
+    ]

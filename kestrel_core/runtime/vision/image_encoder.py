@@ -1,0 +1,79 @@
+"""Crops to embeddings, with a small memory: a picture asked for again shortly after is not encoded again."""
+
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from time import perf_counter
+
+import torch
+from torch import Tensor
+
+from kestrel_core.loop.step import PreparedImage
+from kestrel_core.moondream.vision import Vision
+from kestrel_core.runtime.vision.crop_batches import CropBatches, Encoded
+
+
+class ImageEncoder:
+    def __init__(self, vision: Vision, batches: CropBatches | None = None, max_remembered: int = 8) -> None:
+        """Without `batches` one picture after the other takes the plain path."""
+        self._vision = vision
+        self._batches = batches
+        self._remembered: OrderedDict[str, Encoded] = OrderedDict()
+        self._max_remembered = max_remembered
+        self._before_s = batches.busy_s() if batches is not None else 0.0  # others may have used them
+        self._encode_s = 0.0
+        self.num_encoded = 0
+
+    @property
+    def cuts(self) -> bool:
+        """Whether pictures may come whole."""
+        return self._batches is not None
+
+    @property
+    def encode_s(self) -> float:
+        """Seconds spent on pictures: the device's, where it works by itself."""
+        return self._encode_s if self._batches is None else self._batches.busy_s() - self._before_s
+
+    def __call__(self, image: PreparedImage) -> Tensor:
+        """Embeddings [patches, dim]."""
+        return self.encode_many([image])[0]
+
+    def encode_many(self, images: Sequence[PreparedImage]) -> list[Tensor]:
+        """Embeddings of every picture, for use on the current stream."""
+        found = self._encode(images)
+        for key in found:
+            if key in self._remembered:
+                self._remembered.move_to_end(key)
+        return [found[image.key].on_current_stream() for image in images]
+
+    def warm_up(self) -> None:
+        """Run every size of batch once, so that no request pays for what is made at first sight."""
+        if self._batches is not None:
+            self._batches.warm_up()
+
+    def _encode(self, images: Sequence[PreparedImage]) -> dict[str, Encoded]:
+        wanted = {image.key: image for image in images}
+        found = {key: self._remembered[key] for key in wanted if key in self._remembered}
+        fresh = [image for key, image in wanted.items() if key not in found]
+        for image, encoded in zip(fresh, self._compute(fresh), strict=True):
+            self.num_encoded += 1
+            found[image.key] = self._remembered[image.key] = encoded
+        while len(self._remembered) > self._max_remembered:
+            self._remembered.popitem(last=False)
+        return found
+
+    def _compute(self, images: Sequence[PreparedImage]) -> Iterator[Encoded]:
+        if self._batches is not None:
+            yield from self._batches(images)
+            return
+        for image in images:
+            began = perf_counter()
+            embeddings = encode_image(self._vision, torch.from_numpy(image.crops), image.tiling)
+            self._encode_s += perf_counter() - began
+            yield Encoded(embeddings, None)
+
+
+def encode_image(vision: Vision, crops: Tensor, tiling: tuple[int, int]) -> Tensor:
+    crops = crops.to(vision.pos_emb.device)
+    if tiling == (1, 1):  # the only tile equals the global crop
+        return vision.project(vision.encode(crops[:1]).expand(2, -1, -1), tiling)
+    return vision.project(vision.encode(crops), tiling)

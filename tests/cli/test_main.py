@@ -1,0 +1,64 @@
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kestrel_core.cli.main import main, make_parser
+from kestrel_tools import commands as tools
+
+
+def commands() -> dict[str, argparse.ArgumentParser]:
+    [found] = [a for a in make_parser()._actions if isinstance(a, argparse._SubParsersAction)]
+    return dict(found.choices)
+
+
+def stopped(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[object, str, str]:
+    with pytest.raises(SystemExit) as stop:
+        main(arguments)
+    return stop.value.code, *capsys.readouterr()
+
+
+@pytest.mark.parametrize("command", commands())
+def test_every_command_explains_itself(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, overview, _ = stopped(capsys, "--help")
+    assert code == 0
+    [line] = [line for line in overview.splitlines() if line.split()[:1] == [command]]
+    assert len(line.split()) > 3, "the overview says what it is for"
+    code, text, _ = stopped(capsys, command, "--help")
+    assert code == 0 and f"usage: kestrel {command}" in text
+    assert commands()[command].description
+    for action in commands()[command]._actions:
+        assert action.help or action.choices, f"{command} {action.dest} says nothing"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "required"),
+        (("dance",), "invalid choice: 'dance'"),
+        (("parity",), "DIR"),
+        (("parity", "--loud", "."), "--loud"),
+    ],
+)
+def test_what_is_no_command_ends_with_two(
+    arguments: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = stopped(capsys, *arguments)
+    assert code == 2 and said in err and out == ""
+
+
+def test_an_interrupted_command_ends_as_shells_expect(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tools, "_parity", interrupt)
+    assert main(["parity", "."]) == 130
+
+
+def test_the_process_ends_with_the_exit_code_of_the_command(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "kestrel_tools", "parity", str(tmp_path / "nowhere")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("kestrel: ") and done.stderr.count("\n") == 1

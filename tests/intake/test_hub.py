@@ -1,0 +1,225 @@
+"""Downloads against a small hub on this machine, and the cache without any."""
+
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from hashlib import sha1
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from huggingface_hub import constants
+
+from kestrel_core.intake.hub import MODELS, fetch_model
+from kestrel_core.protocol.errors import BadCheckpoint
+
+TOKENIZER = "moondream/starmie-v1"
+INDEX = json.dumps({"weight_map": {"a": "part-1.safetensors", "b": "part-2.safetensors"}})
+PREVIEW = {
+    "config.json": "{}",
+    "model.safetensors.index.json": INDEX,
+    "part-1.safetensors": "a" * 3000,
+    "part-2.safetensors": "b" * 5000,
+}
+
+
+def commit_of(repo: str) -> str:
+    return sha1(repo.encode()).hexdigest()
+
+
+@dataclass
+class Hub:
+    """The few answers of a model hub that a download asks for."""
+
+    repos: dict[str, dict[str, str]]
+    refuse: dict[str, tuple[int, str]] = field(default_factory=dict)  # repo: HTTP status and error code
+    lost: set[str] = field(default_factory=set)  # files that fail on the way
+    revisions: list[tuple[str, str]] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
+
+    def answer(self, path: str) -> tuple[int, dict[str, str], bytes]:
+        parts = [unquote(part) for part in path.strip("/").split("/")]
+        api = parts[:2] == ["api", "models"]
+        repo = "/".join(parts[2:4] if api else parts[:2])
+        if repo in self.refuse:
+            status, code = self.refuse[repo]
+            return status, {"X-Error-Code": code}, b"{}"
+        if repo not in self.repos:
+            return 404, {"X-Error-Code": "RepoNotFound"}, b"{}"
+        held, commit = self.repos[repo], commit_of(repo)
+        if api and parts[4] == "revision":
+            self.revisions.append((repo, parts[5]))
+            return 200, {}, json.dumps({"id": repo, "sha": commit, "siblings": []}).encode()
+        if api:
+            assert parts[4:6] == ["tree", commit]
+            tree = [
+                {"type": "file", "path": name, "size": len(text), "oid": sha1(text.encode()).hexdigest()}
+                for name, text in held.items()
+            ]
+            return 200, {}, json.dumps(tree).encode()
+        assert parts[2:4] == ["resolve", commit]
+        name = "/".join(parts[4:])
+        if name in self.lost:
+            return 404, {"X-Error-Code": "EntryNotFound"}, b""
+        self.files.append(name)
+        text = held[name].encode()
+        return 200, {"ETag": f'"{sha1(text).hexdigest()}"', "X-Repo-Commit": commit}, text
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache, and no way to the real hub."""
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    return tmp_path
+
+
+@pytest.fixture
+def hub(cache: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    hub = Hub(
+        {
+            TOKENIZER: {"tokenizer.json": "{}", "README.md": "words"},
+            "moondream/moondream3-preview": {**PREVIEW, "hf_moondream.py": "code", "old/x.safetensors": "x"},
+            "vikhyatk/moondream2": {"config.json": "{}", "model.safetensors": "w", "tokenizer.json": "old"},
+        }
+    )
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            status, headers, body = hub.answer(urlsplit(self.path).path)
+            self.send_response(status)
+            for name, value in {**headers, "Content-Length": str(len(body))}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            if self.command == "GET":
+                self.wfile.write(body)
+
+        do_HEAD = do_GET
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        address = f"http://127.0.0.1:{server.server_address[1]}"
+        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+        monkeypatch.setattr(constants, "ENDPOINT", address)
+        template = address + "/{repo_id}/resolve/{revision}/{filename}"
+        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+        monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+        yield hub
+        server.shutdown()
+        thread.join()
+
+
+def put(cache: Path, repo: str, revision: str, files: dict[str, str]) -> Path:
+    """A cache as an earlier download leaves it: a ref to a commit, blobs, and links to them."""
+    root = cache / f"models--{repo.replace('/', '--')}"
+    snapshot = root / "snapshots" / commit_of(repo)
+    for folder in (root / "refs", root / "blobs", snapshot):
+        folder.mkdir(parents=True)
+    (root / "refs" / revision).write_text(commit_of(repo))
+    for name, text in files.items():
+        blob = root / "blobs" / sha1(text.encode()).hexdigest()
+        blob.write_text(text)
+        (snapshot / name).symlink_to(blob)
+    return snapshot
+
+
+def refusal(name: str) -> str:
+    with pytest.raises(BadCheckpoint) as caught:
+        fetch_model(name)
+    return str(caught.value)
+
+
+def test_the_known_models_and_their_repositories() -> None:
+    assert {name: (repo.name, repo.revision) for name, repo in MODELS.items()} == {
+        "moondream2": ("vikhyatk/moondream2", "2025-06-21"),
+        "moondream3-preview": ("moondream/moondream3-preview", "main"),
+        "moondream3.1-9B-A2B": ("moondream/moondream3.1-9B-A2B", "main"),
+    }
+
+
+def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
+    message = refusal("moondream4")
+    assert 'no model "moondream4"' in message
+    assert all(name in message for name in MODELS)
+
+
+def test_config_and_weights_are_downloaded_and_nothing_else(hub: Hub) -> None:
+    files = fetch_model("moondream3-preview")
+    assert {path.name: path.read_text() for path in files.folder.iterdir()} == PREVIEW
+    assert files.tokenizer.read_text() == "{}"
+    assert set(hub.files) == {*PREVIEW, "tokenizer.json"}
+    assert files.folder.name == commit_of("moondream/moondream3-preview")
+
+
+def test_a_revision_is_resolved_once_and_moondream_2_gets_the_current_tokenizer(hub: Hub) -> None:
+    files = fetch_model("moondream2")
+    assert hub.revisions == [(TOKENIZER, "main"), ("vikhyatk/moondream2", "2025-06-21")]
+    assert files.tokenizer.read_text() == "{}"
+    assert {path.name for path in files.folder.iterdir()} == {"config.json", "model.safetensors"}
+
+
+def test_progress_counts_the_bytes(hub: Hub) -> None:
+    steps: list[tuple[int, int]] = []
+    fetch_model("moondream3-preview", lambda done, total: steps.append((done, total)))
+    total = sum(len(text) for text in PREVIEW.values())
+    assert steps[-1] == (total, total)
+    assert [done for done, _ in steps] == sorted(done for done, _ in steps)
+
+
+def test_what_is_cached_is_not_downloaded_again(hub: Hub) -> None:
+    first = fetch_model("moondream3-preview")
+    hub.files.clear()
+    assert fetch_model("moondream3-preview") == first
+    assert hub.files == []
+
+
+@pytest.mark.parametrize(("status", "code"), [(401, "GatedRepo"), (403, "GatedRepo"), (401, ""), (403, "")])
+def test_a_refused_repository_asks_for_a_token(hub: Hub, status: int, code: str) -> None:
+    hub.refuse["moondream/moondream3-preview"] = (status, code)
+    message = refusal("moondream3-preview")
+    assert "moondream/moondream3-preview" in message and "HF_TOKEN" in message
+
+
+def test_a_download_that_breaks_off_is_an_error_and_is_taken_up_again(hub: Hub) -> None:
+    hub.lost.add("part-2.safetensors")
+    assert "could not be downloaded" in refusal("moondream3-preview")
+    hub.lost.clear()
+    hub.files.clear()
+    assert {path.name for path in fetch_model("moondream3-preview").folder.iterdir()} == PREVIEW.keys()
+    assert set(hub.files) == {"part-2.safetensors"}
+
+
+def test_a_complete_cache_needs_no_network(cache: Path) -> None:
+    folder = put(cache, "moondream/moondream3-preview", "main", PREVIEW)
+    tokenizer = put(cache, TOKENIZER, "main", {"tokenizer.json": "{}"}) / "tokenizer.json"
+    files = fetch_model("moondream3-preview")
+    assert (files.folder, files.tokenizer) == (folder, tokenizer)
+
+
+@pytest.mark.parametrize("missing", ["config.json", "model.safetensors.index.json", "part-2.safetensors"])
+def test_a_partial_cache_without_network_says_what_to_download(cache: Path, missing: str) -> None:
+    put(cache, TOKENIZER, "main", {"tokenizer.json": "{}"})
+    rest = {name: text for name, text in PREVIEW.items() if name != missing}
+    put(cache, "moondream/moondream3-preview", "main", rest)
+    message = refusal("moondream3-preview")
+    assert "moondream/moondream3-preview" in message and "*.safetensors" in message
+    assert TOKENIZER in message and "KESTREL_MODEL_PATH" in message
+
+
+def test_an_empty_cache_without_network_says_what_to_download(cache: Path) -> None:
+    message = refusal("moondream2")
+    assert "vikhyatk/moondream2 (revision 2025-06-21)" in message and "KESTREL_MODEL_PATH" in message
+
+
+def test_a_hub_that_is_down_leaves_the_cache_in_use(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = fetch_model("moondream3-preview")
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")  # nobody listens there
+    assert fetch_model("moondream3-preview") == first

@@ -1,0 +1,144 @@
+"""Pictures made ready: named by their content, decoded once, forgotten when they are bad."""
+
+import io
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from fakes import Clock, fake_config
+from PIL import Image
+
+from kestrel_core.intake.images import ImageLimits, decode_image, image_hash
+from kestrel_core.intake.preparing import Preparer
+from kestrel_core.loop.step import PreparedImage
+from kestrel_core.moondream.crops.cutting import cut_crops
+from kestrel_core.protocol.errors import BadImage
+
+VISION = fake_config().vision
+
+
+def make_preparer(max_remembered: int = 16, **limits: int) -> tuple[Preparer, list[float]]:
+    """The preparer, and the times it took, one for each picture it decoded."""
+    times: list[float] = []
+    return Preparer(VISION, ImageLimits(**limits), Clock(), times.append, max_remembered), times
+
+
+def pixels(seed: int = 0, height: int = 40, width: int = 60) -> Any:
+    return np.random.default_rng(seed).integers(0, 256, (height, width, 3), dtype=np.uint8)
+
+
+def png(seed: int = 0) -> bytes:
+    file = io.BytesIO()
+    Image.fromarray(pixels(seed)).save(file, "png")
+    return file.getvalue()
+
+
+def test_a_picture_is_its_crops() -> None:
+    prepare, _ = make_preparer()
+    prepared, crops = prepare(png()), cut_crops(pixels(), VISION)
+    assert np.array_equal(prepared.crops, crops.pixels)
+    assert prepared.tiling == crops.tiling != (1, 1)
+
+
+def test_every_way_to_hand_a_picture_over_gives_the_same_crops(tmp_path: Path) -> None:
+    path = tmp_path / "picture.png"
+    path.write_bytes(png())
+    sources = [
+        png(),
+        bytearray(png()),
+        memoryview(png()),
+        path,
+        str(path),
+        pixels(),
+        Image.fromarray(pixels()),
+    ]
+    prepare, times = make_preparer()
+    prepared = [prepare(source) for source in sources]
+    assert all(np.array_equal(one.crops, prepared[0].crops) for one in prepared)
+    assert len({one.key for one in prepared[:5]}) == 1, "five times the same file"
+    assert len({one.key for one in prepared[5:]}) == 1, "twice the same pixels"
+    assert len(times) == 2
+
+
+def test_a_buffer_may_be_overwritten_once_its_picture_has_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    prepare, _ = make_preparer()
+    buffer = bytearray(png())
+
+    def name_and_overwrite(content: Any, version: int) -> str:
+        key = image_hash(content, version)
+        buffer[:] = png(1)
+        return key
+
+    monkeypatch.setattr("kestrel_core.intake.preparing.image_hash", name_and_overwrite)
+    assert np.array_equal(prepare(buffer).crops, cut_crops(pixels(), VISION).pixels)
+
+
+def test_the_key_follows_the_content() -> None:
+    prepare, _ = make_preparer()
+    keys = {
+        prepare(source).key for source in (png(0), png(1), pixels(0), pixels(1), pixels(0).transpose(1, 0, 2))
+    }
+    assert len(keys) == 5
+
+
+def test_what_is_prepared_already_passes() -> None:
+    prepare, times = make_preparer()
+    prepared = PreparedImage("key", None, (1, 1))
+    assert prepare(prepared) is prepared and times == []
+
+
+def test_the_last_few_are_remembered() -> None:
+    prepare, times = make_preparer(max_remembered=2)
+    for seed in (0, 1, 0, 2, 0, 1):
+        prepare(pixels(seed))
+    assert len(times) == 4  # 0, 1, 2, and 1 again, which 2 had displaced
+
+
+def test_a_bad_picture_is_bad_each_time_and_not_remembered() -> None:
+    prepare, times = make_preparer()
+    for _ in range(2):
+        with pytest.raises(BadImage, match="no accepted format"):
+            prepare(b"no picture")
+    assert len(times) == 2
+
+
+def test_limits_hold() -> None:
+    prepare, _ = make_preparer(max_pixels=100)
+    with pytest.raises(BadImage, match="limit is 100 pixels"):
+        prepare(png())
+    prepare, _ = make_preparer(max_bytes=100)
+    with pytest.raises(BadImage, match="limit is 100; send a smaller file"):
+        prepare(png())
+
+
+def test_one_picture_asked_for_at_once_is_decoded_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first one decodes; the others are let in meanwhile, and wait for it."""
+    prepare, times = make_preparer()
+    others_are_in = threading.Event()
+
+    def slowly(*arguments: Any) -> Any:
+        assert others_are_in.wait(60)
+        return decode_image(*arguments)
+
+    monkeypatch.setattr("kestrel_core.intake.preparing.decode_image", slowly)
+    encoded = png()
+    with ThreadPoolExecutor(4) as workers:
+        asked = [workers.submit(prepare, encoded) for _ in range(8)]
+        others_are_in.set()
+        prepared = [future.result() for future in asked]
+    assert len(times) == 1
+    assert all(one is prepared[0] for one in prepared)
+
+
+def test_what_is_too_large_is_refused_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    prepare, times = make_preparer(max_bytes=100)
+    read: list[int] = []
+    monkeypatch.setattr(
+        "kestrel_core.intake.preparing.image_hash", lambda content, _: read.append(len(content))
+    )
+    with pytest.raises(BadImage, match="101 bytes and the limit is 100"):
+        prepare(memoryview(bytes(101)))
+    assert not read and not times

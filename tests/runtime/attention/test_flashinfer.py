@@ -1,0 +1,137 @@
+"""What FlashInfer is told, checked on a CPU against a plain reading of its documentation.
+
+`tests/gpu` holds the real one against SDPA.
+"""
+
+import sys
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from storms import NUM_PAGES, Pictures, Storm
+from tiny import tiny_config, tiny_model
+from torch import Tensor
+
+from kestrel_core.runtime import attention
+from kestrel_core.runtime.cuda_runtime import CudaRuntime
+from kestrel_core.runtime.torch_runtime import TorchRuntime
+
+
+def attended(q: Tensor, kv: tuple[Tensor, Tensor], pages: Tensor, last: int, causal: bool) -> Tensor:
+    """Queries [tokens, heads, head_dim] at the end of a sequence that lies on these pages."""
+    page_size = kv[0].shape[1]
+    assert 1 <= last <= page_size
+    length = (len(pages) - 1) * page_size + last
+    k, v = (part[pages.long()].flatten(0, 1)[:length].transpose(0, 1) for part in kv)
+    mask = torch.ones(len(q), length, dtype=torch.bool).tril(length - len(q)) if causal else None
+    out = F.scaled_dot_product_attention(
+        q.transpose(0, 1)[None], k[None], v[None], attn_mask=mask, enable_gqa=q.shape[1] != k.shape[0]
+    )
+    return out[0].transpose(0, 1)
+
+
+class Prefill:
+    def __init__(self, workspace: Tensor, kv_layout: str, backend: str) -> None:
+        assert kv_layout == "NHD" and workspace.dtype == torch.uint8
+
+    def plan(
+        self,
+        qo_indptr: Tensor,
+        indptr: Tensor,
+        indices: Tensor,
+        last: Tensor,
+        num_heads: int,
+        num_kv_heads: int,
+        head_dim: int,
+        page_size: int,
+        causal: bool,
+        **dtypes: Any,
+    ) -> None:
+        assert qo_indptr[0] == indptr[0] == 0 and indptr[-1] == len(indices)
+        assert {t.dtype for t in (qo_indptr, indptr, indices, last)} == {torch.int32}
+        self._planned = qo_indptr.tolist(), indptr.tolist(), indices, last.tolist(), causal
+
+    def run(self, q: Tensor, kv: tuple[Tensor, Tensor], out: Tensor) -> None:
+        starts, indptr, indices, last, causal = self._planned
+        assert starts[-1] == len(q)
+        for row, length in enumerate(last):
+            tokens, pages = slice(starts[row], starts[row + 1]), indices[indptr[row] : indptr[row + 1]]
+            out[tokens] = attended(q[tokens], kv, pages, length, causal)
+
+
+class Decode:
+    """With fixed buffers: a plan fills them in part, a run reads what is in them then."""
+
+    def __init__(
+        self,
+        workspace: Tensor,
+        kv_layout: str,
+        use_cuda_graph: bool,
+        paged_kv_indptr_buffer: Tensor,
+        paged_kv_indices_buffer: Tensor,
+        paged_kv_last_page_len_buffer: Tensor,
+    ) -> None:
+        assert kv_layout == "NHD" and use_cuda_graph
+        self._indptr, self._indices = paged_kv_indptr_buffer, paged_kv_indices_buffer
+        self._last = paged_kv_last_page_len_buffer
+        assert len(self._indptr) == len(self._last) + 1
+
+    def reset_workspace_buffer(self, workspace: Tensor, plans: Tensor) -> None:
+        pass
+
+    def plan(self, indptr: Tensor, indices: Tensor, last: Tensor, *shape: int, **dtypes: Any) -> None:
+        assert len(last) == len(self._last) and indptr.dtype == torch.int32
+        self._counts = indptr.diff().tolist()
+        self._indptr.copy_(indptr)
+        self._last.copy_(last)
+        self._indices[: len(indices)].copy_(indices)
+
+    def run(self, q: Tensor, kv: tuple[Tensor, Tensor]) -> Tensor:
+        assert self._indptr.diff().tolist() == self._counts, "planned for something else"
+        ends = self._indptr.tolist()
+        return torch.cat(
+            [
+                attended(q[i : i + 1], kv, self._indices[ends[i] : ends[i + 1]], int(self._last[i]), True)
+                for i in range(len(q))
+            ]
+        )
+
+
+class Event:
+    def synchronize(self) -> None: ...
+
+    def record(self) -> None: ...
+
+
+@pytest.fixture
+def flashinfer(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    package = ModuleType("flashinfer")
+    package.BatchPrefillWithPagedKVCacheWrapper = Prefill  # type: ignore[attr-defined]
+    package.BatchDecodeWithPagedKVCacheWrapper = Decode  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "flashinfer", package)
+    monkeypatch.setattr(torch.cuda, "Event", Event)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda device: None)
+    monkeypatch.setattr(attention, "_reason_against_flashinfer", lambda *_: None)
+    yield
+    sys.modules.pop("kestrel_core.runtime.attention.flashinfer")
+
+
+@pytest.mark.usefixtures("flashinfer")
+@pytest.mark.parametrize(("page_size", "overlaps"), [(5, True), (3, False)])
+def test_a_storm_through_flashinfer_gives_what_sdpa_gives(page_size: int, overlaps: bool) -> None:
+    model = tiny_model(tiny_config(2, n_kv_heads=2), seed=4)
+    pictures = Pictures(model.config, model.text.wte)
+    ours = CudaRuntime(model, NUM_PAGES, page_size, 5, 64, pictures)  # type: ignore[arg-type]
+    assert type(ours._attention).__name__ == "FlashInferAttention"
+    theirs = TorchRuntime(model, NUM_PAGES, page_size)
+    theirs.encode_image = pictures  # type: ignore[assignment]
+    storm = Storm(model.config, ours, theirs, seed=11, max_batch=5, overlaps=overlaps)
+    storm.run(60)
+    assert len(storm.pairs) > 80
+    for span, mine, other in storm.pairs:
+        assert mine.finite == other.finite
+        if mine.finite:
+            assert (mine.token, mine.coord, mine.size) == (other.token, other.coord, other.size), span

@@ -1,0 +1,141 @@
+"""Who asks, and when: so many callers that each wait for their answer, or arrivals that wait for nobody.
+
+Both measure from outside: a latency is what a caller waited. The engine's own account of a request, which
+comes with every answer, is kept beside it.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from time import monotonic
+
+import numpy as np
+
+from kestrel_core.protocol.errors import EngineFailed, KestrelError
+from kestrel_core.protocol.messages import Usage
+from kestrel_tools.bench.workload import Question
+
+Ask = Callable[[Question], Awaitable[Usage]]
+Counts = dict[str, float]  # the engine's counters, by their exported names
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    began_s: float
+    ended_s: float
+    usage: Usage
+
+    @property
+    def latency_ms(self) -> float:
+        return 1000 * (self.ended_s - self.began_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What ended between two moments, with all callers busy before, throughout and at the end."""
+
+    begin_s: float
+    end_s: float
+    answered: Sequence[Answered]
+    before: Counts
+    after: Counts
+
+    @property
+    def seconds(self) -> float:
+        return self.end_s - self.begin_s
+
+    def count(self, name: str) -> float:
+        return self.after[name] - self.before[name]
+
+
+async def closed_loop(
+    ask: Ask,
+    questions: Iterator[Question],
+    callers: int,
+    lead_in: int,
+    seconds: float,
+    look: Callable[[], Awaitable[Counts]],
+) -> Window:
+    """Opens the window when `lead_in` requests have ended; closes it after `seconds`, or with the questions.
+
+    What is under way then is waited for, and not counted.
+    """
+    done: list[Answered] = []
+    led_in, over = asyncio.Event(), False
+
+    async def caller() -> None:
+        for question in questions:
+            began = monotonic()
+            usage = await ask(question)
+            done.append(Answered(began, monotonic(), usage))
+            if len(done) >= lead_in:
+                led_in.set()
+            if over:
+                return
+
+    tasks = [asyncio.create_task(caller()) for _ in range(callers)]
+    try:
+        opening = asyncio.create_task(led_in.wait())
+        await asyncio.wait((opening, *tasks), return_when=asyncio.FIRST_COMPLETED)
+        opening.cancel()
+        before, begin = await look(), monotonic()
+        # The first caller who finds no question, or fails, ends it: from then on not all are busy.
+        await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        end, after = monotonic(), await look()
+        over = True
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+    answered = [one for one in done if begin <= one.ended_s <= end]
+    if not answered:
+        raise EngineFailed(f"no request ended within {end - begin:.1f} s; measure for longer")
+    return Window(begin, end, answered, before, after)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Of one arrival. `latency_ms` counts from when it was due: a late sender hides nothing."""
+
+    due_s: float
+    late_ms: float
+    latency_ms: float
+    usage: Usage | None
+    error: str | None
+
+
+def arrivals(rate: float, seconds: float, seed: int) -> list[float]:
+    """Moments of a Poisson process within `seconds`; at least one, or there would be nothing to measure."""
+    rng = np.random.default_rng(seed)
+    moments: list[float] = []
+    now = float(rng.exponential(1 / rate))
+    while now < seconds or not moments:
+        moments.append(now)
+        now += float(rng.exponential(1 / rate))
+    return moments
+
+
+async def open_loop(ask: Ask, questions: Iterator[Question], moments: Sequence[float]) -> list[Outcome]:
+    """Asks at every moment, whatever became of the ones before. Ends when all have ended."""
+    start = monotonic()
+
+    async def one(question: Question, due: float) -> Outcome:
+        late, usage, error = monotonic() - due, None, None
+        try:
+            usage = await ask(question)
+        except KestrelError as problem:
+            error = type(problem).__name__
+        return Outcome(due - start, 1000 * late, 1000 * (monotonic() - due), usage, error)
+
+    tasks = []
+    try:
+        for question, moment in zip(questions, moments, strict=True):
+            await asyncio.sleep(max(0.0, start + moment - monotonic()))
+            tasks.append(asyncio.create_task(one(question, start + moment)))
+        return await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        with suppress(asyncio.CancelledError):
+            await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,282 @@
+"""`kestrel bench chartqa`: whole requests in a closed loop, with a caller for each sequence of the batch.
+
+The engine alone and, with the same requests and the same skills, behind a real Triton over gRPC. Every answer
+has exactly the tokens that were asked for, or the run is worth nothing and says so. The server is measured
+before an engine is built here, so that each has the GPU's memory to itself.
+"""
+
+import asyncio
+import gc
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import fmean
+from tempfile import TemporaryDirectory
+
+import torch
+from rich.console import Console
+
+from kestrel_core.build import LoadedModel, open_model, parse_device, start_engine
+from kestrel_core.config import RuntimeConfig
+from kestrel_core.engine import InferenceEngine
+from kestrel_core.loop.metrics import exported
+from kestrel_core.protocol.errors import EngineFailed, InvalidRequest
+from kestrel_core.protocol.messages import EngineResult, Usage
+from kestrel_tools.bench.callers import Answered, Ask, Counts, Window, closed_loop
+from kestrel_tools.bench.charts import SIZES
+from kestrel_tools.bench.gpu import GpuWatch, find_gpu
+from kestrel_tools.bench.results import Row, make_document, percentile, show
+from kestrel_tools.bench.server import Ports, read_counts, running_server, write_endless_repository
+from kestrel_tools.bench.skill import endless_skills
+from kestrel_tools.bench.workload import ChartQuestions, Question, question_texts
+from kestrel_tools.progress import told
+
+WAYS = ("engine", "triton")
+SUPPLY = 1.5  # charts for so many times the requests that the warm-up's pace foretells
+COUNTED = {
+    "steps": "kestrel_steps_total",
+    "prefix_hits": "kestrel_prefix_hits_total",
+    "prefix_misses": "kestrel_prefix_misses_total",
+    "preemptions": "kestrel_preemptions_total",
+    "images_encoded": "kestrel_images_encoded_total",
+}
+MEMORY = {"planned_gib": "device_bytes_planned", "used_gib": "device_bytes_used"}  # as the runtime tells it
+
+
+@dataclass(frozen=True, slots=True)
+class ChartQA:
+    batches: Sequence[int] = (1, 4, 16, 64)
+    tokens: Sequence[int] = (3,)
+    ways: Sequence[str] = ("engine",)
+    seconds: float = 20.0
+    warm_up: int | None = None  # requests; None: 20, and 4 a caller
+
+    def __post_init__(self) -> None:
+        if not self.batches or not self.tokens or min(*self.batches, *self.tokens, 1) < 1:
+            raise InvalidRequest("batch sizes and token counts must be 1 or more")
+        if not self.ways or set(self.ways) - set(WAYS):
+            raise InvalidRequest(f"a run goes through {' and '.join(WAYS)}, not {', '.join(self.ways)}")
+        if not self.seconds > 0 or (self.warm_up is not None and self.warm_up < 1):
+            raise InvalidRequest("there must be seconds to measure, and a request to warm up with")
+
+    def num_warm_up(self, batch: int) -> int:
+        return self.warm_up if self.warm_up is not None else 20 + 4 * batch
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is asked, and where its counters are read."""
+
+    ask: Callable[[Question, int], Awaitable[Usage]]  # with how many tokens
+    look: Callable[[], Awaitable[Counts]]
+
+
+def bench_chartqa(
+    run: ChartQA, config: RuntimeConfig, file: Path | None, commit: str | None, console: Console
+) -> None:
+    with told(console) as say:
+        rows = asyncio.run(measure_chartqa(run, config, say))
+    workload = {
+        "pictures": ", ".join(f"{width}x{height}" for width, height in SIZES) + ", in equal shares, as PNG",
+        "order": "A B A C B: five questions over every three pictures, none of which comes back",
+        "tokens": f"exactly {' or '.join(map(str, run.tokens))}, greedy, the end token ignored",
+        "callers": "as many as max_batch_size",
+        "ttft": "the engine's own, from a request's arrival in it",
+        "window_s": run.seconds,
+        "warm_up": "excluded",
+    }
+    show(make_document("chartqa", config, workload, rows, commit), console, file)
+
+
+async def measure_chartqa(run: ChartQA, config: RuntimeConfig, say: Callable[[str], None]) -> list[Row]:
+    parse_device(config.device)  # what is wrong with it is said before a server is started
+    rows: list[Row] = []
+    with GpuWatch(find_gpu(config.device)) as watch:
+        if "triton" in run.ways:
+            for batch in run.batches:
+                say(f"starting a server for {batch}")
+                async with _server(replace(config, max_batch_size=batch)) as subject:
+                    rows += await _measure(subject, "triton", batch, run, config, watch, say)
+        if "engine" in run.ways:
+            say(f"loading {config.model}")
+            model = await asyncio.to_thread(open_model, config)
+            for batch in run.batches:
+                rows += await _measure_engine(model, batch, run, config, watch, say)
+                free_memory()
+    rows.sort(key=lambda row: (row["tokens"], row["batch"], row["through"]))
+    return [{**row, "of_engine": _of_engine(row, rows)} for row in rows]
+
+
+async def _measure_engine(
+    model: LoadedModel,
+    batch: int,
+    run: ChartQA,
+    config: RuntimeConfig,
+    watch: GpuWatch,
+    say: Callable[[str], None],
+) -> list[Row]:
+    """Apart, so that nothing holds the engine when it returns."""
+    async with _engine(model, replace(config, max_batch_size=batch), say) as subject:
+        return await _measure(subject, "engine", batch, run, config, watch, say)
+
+
+def free_memory() -> None:
+    """Of an engine that is gone: the next one plans its own by what is free."""
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+
+
+@asynccontextmanager
+async def _engine(
+    model: LoadedModel, config: RuntimeConfig, say: Callable[[str], None]
+) -> AsyncIterator[Subject]:
+    def warming(done: int, total: int) -> None:
+        say(f"starting an engine for {config.max_batch_size}: {done} of {total} sizes of a step")
+
+    engine = InferenceEngine(await asyncio.to_thread(start_engine, model, config, endless_skills(), warming))
+
+    async def ask(question: Question, tokens: int) -> Usage:
+        settings = {"temperature": 0.0, "max_tokens": tokens}
+        result = await engine.query(question.image, question.text, settings=settings)
+        assert isinstance(result, EngineResult)
+        return result.metrics
+
+    async def look() -> Counts:
+        snapshot = engine.metrics()
+        series = exported(snapshot | {"open": 0, "refused": {}})
+        counts = {one.name: one.value for one in series if not one.labels}
+        return counts | {name: snapshot[name] for name in MEMORY.values() if name in snapshot}
+
+    try:
+        yield Subject(ask, look)
+    finally:
+        await engine.shutdown()
+
+
+@asynccontextmanager
+async def _server(config: RuntimeConfig) -> AsyncIterator[Subject]:
+    from kestrel_client import AsyncClient  # late: gRPC is needed for this way alone
+
+    with TemporaryDirectory() as folder:
+        context = running_server(config, write_endless_repository(Path(folder)))
+        ports: Ports = await asyncio.to_thread(context.__enter__)
+        try:
+            async with AsyncClient(f"localhost:{ports.grpc}") as client:
+
+                async def ask(question: Question, tokens: int) -> Usage:
+                    answer = await client.query(
+                        question.image, question.text, temperature=0.0, max_tokens=tokens
+                    )
+                    return answer.metrics
+
+                async def look() -> Counts:
+                    return await asyncio.to_thread(read_counts, ports.metrics)
+
+                yield Subject(ask, look)
+        finally:
+            await asyncio.to_thread(context.__exit__, None, None, None)
+
+
+async def _measure(
+    subject: Subject,
+    way: str,
+    batch: int,
+    run: ChartQA,
+    config: RuntimeConfig,
+    watch: GpuWatch,
+    say: Callable[[str], None],
+) -> list[Row]:
+    rows = []
+    questions = ChartQuestions(question_texts(config))
+    for tokens in run.tokens:
+        title = f"{way}, {batch} callers, {tokens} tokens"
+        say(f"{title}: warming up")
+        ask, num = _exactly(subject.ask, tokens), run.num_warm_up(batch)
+        supply = await asyncio.to_thread(questions.ahead, num + batch)
+        warm = await closed_loop(ask, supply, batch, max(1, num // 2), 600.0, subject.look)
+        pace = len(warm.answered) / warm.seconds
+        expected = batch + int(SUPPLY * pace * run.seconds) + 1
+        say(f"{title}: drawing charts for {expected:,} requests")
+        supply = await asyncio.to_thread(questions.ahead, 2 * batch + expected)
+        say(f"{title}: measuring for {run.seconds:g} s, about {pace * run.seconds:,.0f} requests")
+        window = await closed_loop(ask, supply, batch, 2 * batch, run.seconds, subject.look)
+        rows.append({"through": way, "batch": batch, "tokens": tokens, **summary(window, watch)})
+    return rows
+
+
+def _exactly(ask: Callable[[Question, int], Awaitable[Usage]], tokens: int) -> Ask:
+    async def checked(question: Question) -> Usage:
+        usage = await ask(question, tokens)
+        if usage.output_tokens != tokens:
+            raise EngineFailed(
+                f"an answer had {usage.output_tokens} tokens where {tokens} were asked for; "
+                "this run measured something else"
+            )
+        return usage
+
+    return checked
+
+
+def summary(window: Window, watch: GpuWatch) -> Row:
+    answered = window.answered
+    latencies = [one.latency_ms for one in answered]
+    ttfts = [one.usage.ttft_ms for one in answered]
+    used = watch.max_used_bytes(window.begin_s, window.end_s)
+    memory = {name: window.after.get(series) for name, series in MEMORY.items()}
+    return {
+        "requests_per_s": len(answered) / window.seconds,
+        **{f"p{share}_ms": percentile(latencies, share / 100) for share in (50, 95, 99)},
+        **{f"ttft_p{share}_ms": percentile(ttfts, share / 100) for share in (50, 95, 99)},
+        "gpu_busy": watch.busy_share(window.begin_s, window.end_s),
+        "gpu_used_gib": used / 2**30 if used is not None else None,
+        **{name: number / 2**30 if number is not None else None for name, number in memory.items()},
+        "grown_mib": _growth(window),
+        "requests": len(answered),
+        "seconds": window.seconds,
+        "stages": _stages(window),
+        "counts": {
+            "output_tokens": sum(one.usage.output_tokens for one in answered),
+            "input_tokens": sum(one.usage.input_tokens for one in answered),
+            "cached_tokens": sum(one.usage.cached_tokens for one in answered),
+            **{name: int(window.count(series)) for name, series in COUNTED.items()},
+        },
+    }
+
+
+def _stages(window: Window) -> dict[str, float | None]:
+    """Mean milliseconds. Queueing begins with the arrival, so the picture's decoding is part of it."""
+
+    def mean(value: Callable[[Answered], float]) -> float:
+        return fmean(map(value, window.answered))
+
+    def each(seconds: str, count: str) -> float | None:
+        number = window.count(count)
+        return 1000 * window.count(seconds) / number if number else None
+
+    inside = mean(lambda one: one.usage.ttft_ms + one.usage.decode_time_ms)
+    return {
+        "queue_ms": mean(lambda one: one.usage.queue_time_ms),
+        "image_decode_ms": each("kestrel_image_decode_seconds_sum", "kestrel_image_decode_seconds_count"),
+        "vision_ms": each("kestrel_vision_encode_seconds_total", "kestrel_images_encoded_total"),
+        "prefill_ms": mean(lambda one: one.usage.prefill_time_ms),
+        "decode_ms": mean(lambda one: one.usage.decode_time_ms),
+        "delivery_ms": mean(lambda one: one.latency_ms) - inside,
+    }
+
+
+def _growth(window: Window) -> float | None:
+    """Of the memory the runtime sees in use, over the window."""
+    name = MEMORY["used_gib"]
+    return window.count(name) / 2**20 if name in window.after and name in window.before else None
+
+
+def _of_engine(row: Row, rows: Sequence[Row]) -> float | None:
+    """A server's throughput as a share of the engine's own, in the same run."""
+    same = [
+        other["requests_per_s"]
+        for other in rows
+        if other["through"] == "engine" and (other["batch"], other["tokens"]) == (row["batch"], row["tokens"])
+    ]
+    return row["requests_per_s"] / same[0] if same and row["through"] != "engine" else None

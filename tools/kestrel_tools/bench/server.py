@@ -1,0 +1,112 @@
+"""A real Triton beside the benchmark: `kestrel serve` as a process, on free ports, until it is done with."""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import fields
+from pathlib import Path
+from typing import NamedTuple
+from urllib.error import URLError
+from urllib.request import urlopen
+
+from kestrel_core.config import RuntimeConfig
+from kestrel_core.protocol.errors import EngineFailed
+from kestrel_core.triton.serve import REPOSITORY
+from kestrel_tools.bench.callers import Counts
+
+LOADING_S = 900.0  # 18 GB of weights, kernels to compile and graphs to capture
+SERIES = re.compile(r"^(kestrel_\w+)(?:\{.*\})? (\S+)$", re.MULTILINE)
+ENDLESS_MODEL = """\
+'''The product's Triton model, with a query that has as many tokens as are asked for: for benchmarks.'''
+
+from importlib.util import module_from_spec, spec_from_file_location
+
+from kestrel_tools.bench.skill import endless_skills
+
+spec = spec_from_file_location("moondream_model", {path!r})
+product = module_from_spec(spec)
+spec.loader.exec_module(product)
+
+
+class TritonPythonModel(product.TritonPythonModel):
+    skills = endless_skills()
+"""
+
+
+class Ports(NamedTuple):
+    http: int
+    grpc: int
+    metrics: int
+
+
+@contextmanager
+def running_server(config: RuntimeConfig, repository: Path = REPOSITORY) -> Iterator[Ports]:
+    """A server that answers, with every option of `config`, whatever the environment says."""
+    ports = Ports(_free_port(), _free_port(), _free_port())
+    flags = [f"--{name}-port={port}" for name, port in ports._asdict().items()]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kestrel_core.cli.main", "serve", f"--model-repository={repository}", *flags],
+        env={**os.environ, **_variables(config)},
+        stdout=subprocess.DEVNULL,
+    )
+    try:
+        _wait_until_ready(process, ports.http)
+        yield ports
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(60)
+
+
+def write_endless_repository(folder: Path) -> Path:
+    """The product's model repository but for the skills, which the model's class is given."""
+    version = folder / "moondream/1"
+    version.mkdir(parents=True)
+    shutil.copy(REPOSITORY / "moondream/config.pbtxt", folder / "moondream")
+    path = str(REPOSITORY / "moondream/1/model.py")
+    (version / "model.py").write_text(ENDLESS_MODEL.format(path=path))
+    return folder
+
+
+def read_counts(port: int) -> Counts:
+    """The engine's counters as the server exports them, a quarter of a second old at most."""
+    with urlopen(f"http://localhost:{port}/metrics", timeout=10) as answer:
+        return parse_counts(answer.read().decode())
+
+
+def parse_counts(text: str) -> Counts:
+    """Series of one name are added up: labels are engines, skills and outcomes."""
+    found: Counter[str] = Counter()
+    for name, value in SERIES.findall(text):
+        found[name] += float(value)  # type: ignore[assignment]
+    return dict(found)
+
+
+def _variables(config: RuntimeConfig) -> dict[str, str]:
+    values = {option.name: getattr(config, option.name) for option in fields(config)}
+    return {f"KESTREL_{n.upper()}": "" if value is None else str(value) for n, value in values.items()}
+
+
+def _wait_until_ready(process: "subprocess.Popen[bytes]", port: int) -> None:
+    deadline = time.monotonic() + LOADING_S
+    while time.monotonic() < deadline and process.poll() is None:
+        try:
+            with urlopen(f"http://localhost:{port}/v2/health/ready", timeout=1):
+                return
+        except (URLError, OSError):
+            time.sleep(0.1)
+    raise EngineFailed("the server did not become ready; what it wrote above says why")
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("localhost", 0))
+        port: int = probe.getsockname()[1]
+        return port

@@ -1,0 +1,207 @@
+"""`kestrel bench serving`: what Triton costs. The same requests to the engine alone, over gRPC and over HTTP.
+
+A closed loop: so many callers, each asking again as soon as it was answered. All ways are measured in one
+run, the engine before and after the server, so that whatever else the machine does meanwhile shows.
+"""
+
+import asyncio
+import base64
+import http.client
+import json
+import os
+import platform
+import time
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pyvips
+import torch
+from rich.console import Console
+from rich.table import Table
+
+from kestrel_client import AsyncClient
+from kestrel_core.config import RuntimeConfig
+from kestrel_core.engine import EngineStream, InferenceEngine
+from kestrel_core.intake.tokenizer import byte_document
+from kestrel_core.moondream.config import MOONDREAM_TINY
+from kestrel_core.protocol.errors import EngineFailed
+from kestrel_tools.bench.server import running_server
+
+NUM_PICTURES = 8
+SETTINGS: dict[str, Any] = {"temperature": 0.0, "max_tokens": 16}
+QUESTION = "What is in this picture?"
+
+Ask = Callable[[bytes, bool], Awaitable[int]]  # a picture, whether to stream; gives the number of pieces
+
+
+@dataclass(frozen=True)
+class Measured:
+    way: str
+    streams: bool
+    requests_per_s: float
+    pieces_per_s: float
+    p50_ms: float
+    p95_ms: float
+    piece_us: float | None = None  # what a further piece costs: streaming against whole answers, the same way
+
+
+def bench_serving(concurrency: int, seconds: float, as_json: bool, console: Console) -> None:
+    """Print a table; with `as_json` one JSON document instead."""
+    with TemporaryDirectory() as folder:
+        found = asyncio.run(_measure_all(concurrency, seconds, Path(folder), console))
+    machine = {
+        "machine": f"{os.cpu_count()} cores, {platform.machine()}",
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "workload": f"moondream-tiny on the CPU, {concurrency} callers, {seconds:g} s each, {NUM_PICTURES} "
+        f"pictures in turn, {SETTINGS['max_tokens']} tokens, prefix cache on",
+    }
+    if as_json:
+        print(json.dumps({**machine, "measured": [asdict(row) for row in found]}))
+        return
+    table = Table(title=f"{machine['workload']}\n{machine['machine']}, Python {machine['python']}")
+    for column in ("way", "streams", "requests/s", "pieces/s", "P50 ms", "P95 ms", "µs/piece"):
+        table.add_column(column, justify="left" if column == "way" else "right")
+    for row in found:
+        numbers = (row.requests_per_s, row.pieces_per_s, row.p50_ms, row.p95_ms)
+        piece = "" if row.piece_us is None else f"{row.piece_us:.0f}"
+        shown = (f"{number:.1f}" for number in numbers)
+        table.add_row(row.way, "yes" if row.streams else "no", *shown, piece)
+    console.print(table)
+
+
+async def _measure_all(concurrency: int, seconds: float, folder: Path, console: Console) -> list[Measured]:
+    async def measure(way: str, ask: Ask) -> list[Measured]:
+        rows = []
+        for streams in (False, True):
+            with console.status(f"{way}, {'streaming' if streams else 'whole answers'}"):
+                await asyncio.gather(*(ask(picture, streams) for picture in pictures))  # warm
+                rows.append(await _closed_loop(way, ask, streams, pictures, concurrency, seconds))
+        whole, streamed = rows
+        pieces = streamed.pieces_per_s / streamed.requests_per_s
+        slower_s = 1 / streamed.requests_per_s - 1 / whole.requests_per_s
+        return [whole, replace(streamed, piece_us=1e6 * slower_s / max(pieces - 1, 1))]
+
+    pictures = _pictures()
+    tokenizer = folder / "tokenizer.json"
+    tokenizer.write_text(_wordy_tokenizer())
+    config = RuntimeConfig(
+        model="moondream-tiny",
+        device="cpu",
+        max_batch_size=concurrency,
+        weights="random",
+        tokenizer_path=str(tokenizer),
+    )
+    found = await _engine_alone("engine alone", measure, config)
+    with running_server(config) as ports:
+        async with AsyncClient(f"localhost:{ports.grpc}") as client:
+            found += await measure("gRPC", _over_grpc(client))
+        with ThreadPoolExecutor(concurrency) as threads:
+            found += await measure("HTTP", _over_http(ports.http, threads))
+    return found + await _engine_alone("engine alone, again", measure, config)
+
+
+async def _engine_alone(
+    way: str, measure: Callable[[str, Ask], Awaitable[list[Measured]]], config: RuntimeConfig
+) -> list[Measured]:
+    engine = await InferenceEngine.create(config)
+
+    async def ask(picture: bytes, streams: bool) -> int:
+        if not streams:
+            await engine.query(picture, QUESTION, settings=SETTINGS)
+            return 1
+        stream = await engine.query(picture, QUESTION, settings=SETTINGS, stream=True)
+        assert isinstance(stream, EngineStream)
+        return len([chunk async for chunk in stream])
+
+    try:
+        return await measure(way, ask)
+    finally:
+        await engine.shutdown()
+
+
+def _over_grpc(client: AsyncClient) -> Ask:
+    async def ask(picture: bytes, streams: bool) -> int:
+        if not streams:
+            await client.query(picture, QUESTION, **SETTINGS)
+            return 1
+        stream = await client.query(picture, QUESTION, stream=True, **SETTINGS)
+        return len([text async for text in stream])
+
+    return ask
+
+
+def _over_http(port: int, threads: ThreadPoolExecutor) -> Ask:
+    def post(picture: bytes, streams: bool) -> int:
+        fields = {"SKILL": "query", "QUESTION": QUESTION, "IMAGE": base64.b64encode(picture).decode()}
+        limits = {"TEMPERATURE": SETTINGS["temperature"], "MAX_TOKENS": SETTINGS["max_tokens"]}
+        connection = http.client.HTTPConnection("localhost", port, timeout=60)
+        try:
+            path = f"/v2/models/moondream/generate{'_stream' if streams else ''}"
+            connection.request("POST", path, json.dumps({**fields, **limits, "STREAM": streams}))
+            answer = connection.getresponse()
+            body = answer.read()
+            if answer.status != 200:
+                raise EngineFailed(f"the server answered {answer.status}: {body[:200]!r}")
+            return body.count(b"data: ") if streams else 1
+        finally:
+            connection.close()
+
+    async def ask(picture: bytes, streams: bool) -> int:
+        return await asyncio.get_running_loop().run_in_executor(threads, post, picture, streams)
+
+    return ask
+
+
+async def _closed_loop(
+    way: str, ask: Ask, streams: bool, pictures: list[bytes], concurrency: int, seconds: float
+) -> Measured:
+    latencies: list[float] = []
+    pieces = 0
+    end = time.monotonic() + seconds
+
+    async def caller(number: int) -> None:
+        nonlocal pieces
+        turn = number
+        while (began := time.monotonic()) < end:
+            got = await ask(pictures[turn % len(pictures)], streams)
+            pieces += got
+            latencies.append(time.monotonic() - began)
+            turn += 1
+
+    began = time.monotonic()
+    await asyncio.gather(*(caller(number) for number in range(concurrency)))
+    took = time.monotonic() - began
+    latencies.sort()
+    return Measured(
+        way,
+        streams,
+        len(latencies) / took,
+        pieces / took,
+        1000 * median(latencies),
+        1000 * latencies[int(0.95 * (len(latencies) - 1))],
+    )
+
+
+def _wordy_tokenizer() -> str:
+    """Words for all ids that are no bytes, a space behind each: then nearly every token makes a piece."""
+    document = json.loads(byte_document(MOONDREAM_TINY))
+    vocabulary = document["model"]["vocab"]
+    free = sorted(set(range(MOONDREAM_TINY.text.vocab_size)) - set(vocabulary.values()))
+    vocabulary |= {f"word{token_id}\u0120": token_id for token_id in free}
+    return json.dumps(document)
+
+
+def _pictures() -> list[bytes]:
+    rng = np.random.default_rng(0)
+    made = []
+    for _ in range(NUM_PICTURES):
+        coarse = rng.integers(0, 256, (8, 12, 3), dtype=np.uint8).repeat(20, axis=0).repeat(20, axis=1)
+        made.append(bytes(pyvips.Image.new_from_array(np.ascontiguousarray(coarse)).jpegsave_buffer(Q=90)))
+    return made

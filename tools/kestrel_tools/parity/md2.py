@@ -1,0 +1,313 @@
+"""Stages of a Moondream 2 golden folder, as its README describes it."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from safetensors.torch import load_file
+from torch import Tensor
+
+from kestrel_core.intake.images import ImageLimits, decode_image
+from kestrel_core.loop.step import Coord, Input, PreparedImage, Sampling
+from kestrel_core.moondream.checkpoint.files import read_json
+from kestrel_core.moondream.checkpoint.weights import unpack_int4
+from kestrel_core.moondream.crops.cutting import cut_crops
+from kestrel_core.moondream.text import places, rotate
+from kestrel_core.moondream.vision import pool, stitch
+from kestrel_core.protocol.errors import BadCheckpoint
+from kestrel_core.protocol.messages import Request, Settings
+from kestrel_core.runtime.readouts.plain import nucleus
+from kestrel_core.skills.spec import Language
+from kestrel_tools.parity.report import Report
+from kestrel_tools.parity.runs import SKILLS, GoldenRun
+from kestrel_tools.parity.stages import check_streaming, check_tilings, picture
+from kestrel_tools.parity.subject import Subject, interleaved, recorded
+
+FLOAT32_TOLERANCE, FLOAT32_MEASURE = 1e-5, "relative L2"
+
+
+def images(folder: Path) -> dict[str, PreparedImage]:
+    """The golden crops; everything after the crops stage starts from them."""
+    prepared = {}
+    for file in sorted(folder.glob("crops_*.npz")):
+        name = file.stem.removeprefix("crops_")
+        if not name.startswith("pil_"):
+            tiling = tuple(read_json(folder / "crops.json")[name]["tiling"])
+            try:
+                with file.open("rb") as archive:
+                    crops = np.load(archive)["crops"]
+            except (OSError, ValueError, BadZipFile) as error:
+                raise BadCheckpoint(f"{file} holds no crops, or only a part of them ({error})") from error
+            prepared[name] = PreparedImage(name, crops, tiling)
+    return prepared
+
+
+def embeddings(folder: Path) -> dict[str, Tensor]:
+    file = folder / "vision.safetensors"
+    golden = load_file(file) if file.is_file() else {}
+    return {key.removesuffix(".emb"): value for key, value in golden.items() if key.endswith(".emb")}
+
+
+def check_stages(folder: Path, subject: Subject, language: Language, report: Report) -> None:
+    prepared = images(folder)
+    if (folder / "tiling.json").is_file():
+        rows = json.loads((folder / "tiling.json").read_text())["rows"]
+        cases = [(h, w, crops, margin, (th, tw)) for h, w, crops, margin, th, tw in rows]
+        check_tilings(cases, subject.model.config.vision, report)
+    _check_pictures(folder, prepared, subject, report)
+    if (folder / "vision.safetensors").is_file():
+        _check_vision(load_file(folder / "vision.safetensors"), prepared, subject, report)
+    if (folder / "unit.safetensors").is_file():
+        _check_units(folder, load_file(folder / "unit.safetensors"), subject, report)
+    if (folder / "text.safetensors").is_file() and (folder / "expected.json").is_file():
+        expected = json.loads((folder / "expected.json").read_text())
+        _check_text(load_file(folder / "text.safetensors"), expected, prepared, subject, language, report)
+    if (folder / "streaming.json").is_file():
+        cases = json.loads((folder / "streaming.json").read_text())
+        check_streaming([(c["ids"][: c["max_tokens"]], c["chunks"]) for c in cases], language, report)
+
+
+def _check_pictures(
+    folder: Path, prepared: dict[str, PreparedImage], subject: Subject, report: Report
+) -> None:
+    vision = subject.model.config.vision
+    for name, image in prepared.items():
+        file = picture(folder, name)
+        crops = cut_crops(decode_image(file, ImageLimits(), upright=False), vision)
+        report.equal("tiling", name, list(crops.tiling), list(image.tiling))
+        levels = np.abs(crops.pixels.astype(int) - image.crops.astype(int)).max()
+        # The resize is the reference's own; JPEG decoders may differ by a level or two.
+        stage, limit = ("crops", 0.0) if file.suffix == ".png" else ("crops (jpeg)", 2.0)
+        report.add(stage, name, float(levels), "grey levels", limit)
+    modes = folder / "images" / "modes"
+    if (modes / "expected_rgb.safetensors").is_file():
+        for name, golden in load_file(modes / "expected_rgb.safetensors").items():
+            rgb = decode_image(modes / name, ImageLimits(), upright=False)
+            levels = np.abs(rgb.astype(int) - golden.numpy().astype(int)).max()
+            stage, limit = ("colour modes", 0.0) if name.endswith(".png") else ("colour modes (jpeg)", 2.0)
+            report.add(stage, name, float(levels), "grey levels", limit)
+
+
+def _check_vision(
+    golden: dict[str, Tensor], prepared: dict[str, PreparedImage], subject: Subject, report: Report
+) -> None:
+    vision, device = subject.model.vision, subject.device
+    if "pixel_lut" in golden:
+        side = vision.config.crop_size
+        greys = torch.arange(256, dtype=torch.uint8, device=device)[:, None, None, None]
+        pixels = vision.patches(greys.expand(256, side, side, 3))[:, 0, 0]
+        report.equal("pixels", "pixel_lut", pixels.float().cpu().tolist(), golden["pixel_lut"].tolist())
+    subset = golden["token_subset"]
+    traced = "small" if "small" in prepared else next(iter(prepared), None)
+    for name, image in prepared.items():
+        if f"{name}.emb" not in golden:
+            continue
+        with recorded(
+            [*vision.blocks, *(b.get_submodule("ln2") for b in vision.blocks), vision.post_ln]
+        ) as seen:
+            features = vision.encode(torch.from_numpy(image.crops).to(device))
+        for crop in (0, 1):
+            _close("vision encoder", report, golden, f"{name}.enc_crop{crop}", features[crop])
+        _close("vision encoder", report, golden, f"{name}.enc_subset", features[:, subset])
+        grid = vision.config.grid
+        whole = stitch(features[1:], image.tiling, vision.config)
+        report.equal("stitching", name, list(whole.shape), golden[f"{name}.recon_shape"].tolist())
+        _close("pooling", report, golden, f"{name}.pooled", pool(whole, grid))
+        _close("image embeddings", report, golden, f"{name}.emb", subject.encode_image(image))
+        if name == traced:
+            for i in range(len(vision.blocks)):
+                for key, state in ((f"trace.block{i}_in", 2 * i), (f"trace.block{i}_mid", 2 * i + 1)):
+                    _close("vision blocks", report, golden, key, seen[state][0, subset])
+            _close("vision blocks", report, golden, "trace.post_ln_in", seen[-1][0, subset])
+
+
+def _check_units(folder: Path, golden: dict[str, Tensor], subject: Subject, report: Report) -> None:
+    model, device = subject.model, subject.device
+    region, dtype = model.region, model.text.wte.dtype
+    if dtype == torch.bfloat16 and (folder / "bf16.safetensors").is_file():
+        # Rounded phases span turns: bfloat16 encodings agree with bfloat16 ones only.
+        rounded = load_file(folder / "bf16.safetensors").items()
+        golden = golden | {k.removeprefix("region."): v for k, v in rounded if k.startswith("region.")}
+    coords, sizes = golden["coord_in"].to(device), golden["size_in"].to(device)
+    features = region.coord_features, region.size_features
+    _close("region encoders", report, golden, "coord_feat", region.fourier(coords, features[0]))
+    _close("region encoders", report, golden, "coord_emb", region.encode_coord(coords[:, 0]))
+    _close("region encoders", report, golden, "size_feat", region.fourier(sizes, features[1]))
+    _close("region encoders", report, golden, "size_emb", region.encode_size(sizes))
+    hidden = golden["hidden_in"].to(device, dtype)
+    _close("region decoders", report, golden, "coord_logits", region.coord_logits(hidden))
+    _close("region decoders", report, golden, "size_logits", region.size_logits(hidden))
+    bins = torch.arange(region.config.num_size_bins, device=device)
+    _close("region decoders", report, golden, "bin_to_size", region.size_of_bin(bins))
+    for name, norm in (("vision", model.vision.post_ln), ("text", model.text.post_ln)):
+        # Always in float32: rounded to bfloat16, the rows would lose what tells one epsilon from another.
+        x, weight, bias = golden[f"ln.{name}.post_ln.x"].to(device), norm.weight.float(), norm.bias.float()
+        y = F.layer_norm(x, norm.normalized_shape, weight, bias, norm.eps)
+        _close("layer norm", report, golden, f"ln.{name}.post_ln.y", y)
+    at = places(golden["rope.pos"].to(device), model.config.text)
+    turned = rotate(golden["rope.x"].to(device, dtype).transpose(0, 1), at).transpose(0, 1)
+    _close("rotary", report, golden, "rope.y", interleaved(turned, model.config.text.rotary_dim))
+    for key in golden:
+        if key.startswith("recon.") and not key.endswith(".pooled"):
+            _check_stitching(key, golden, subject, report)
+        if key.startswith("sampling.") and not key.endswith(".logits"):
+            _check_sampling(key, golden, report)
+    if "quant.packed" in golden:
+        for key, kind in (("quant.weight_f32", torch.float32), ("quant.weight_bf16", torch.bfloat16)):
+            weight = torch.empty_like(golden[key], dtype=kind)
+            unpack_int4(golden["quant.packed"], golden["quant.scale"], golden["quant.zero_point"], weight)
+            report.equal("int4 weights", key, weight.flatten().tolist(), golden[key].flatten().tolist())
+
+
+def _check_stitching(key: str, golden: dict[str, Tensor], subject: Subject, report: Report) -> None:
+    _, tiles, margin = key.split(".")
+    rows, cols = map(int, tiles.split("x"))
+    config = replace(subject.model.config.vision, overlap_margin=int(margin.removeprefix("m")))
+    crop, row, col = torch.meshgrid(
+        *map(torch.arange, (rows * cols, config.grid, config.grid)), indexing="ij"
+    )
+    labels = torch.stack((crop, row, col), dim=-1).flatten(1, 2).float()
+    whole = stitch(labels, (rows, cols), config)
+    report.equal("stitching", key, whole.flatten().tolist(), golden[key].flatten().tolist())
+    _close("pooling", report, golden, f"{key}.pooled", pool(whole, config.grid))
+
+
+def _check_sampling(key: str, golden: dict[str, Tensor], report: Report) -> None:
+    named = re.fullmatch(r"sampling\.(.*)\.t([\d.]+)\.p([\d.]+)", key)
+    assert named is not None
+    vector, temperature, top_p = named.groups()
+    best, order = nucleus(golden[f"sampling.{vector}.logits"], Sampling(float(temperature), float(top_p)))
+    probabilities = torch.zeros_like(best).scatter(0, order, best)
+    if vector.startswith("ties"):  # which of equals is kept first is the sort's own choice
+        report.close("sampling", key, best, golden[key].sort(descending=True).values)
+    else:
+        _close("sampling", report, golden, key, probabilities)
+
+
+def _check_text(
+    golden: dict[str, Tensor],
+    expected: dict[str, Any],
+    prepared: dict[str, PreparedImage],
+    subject: Subject,
+    language: Language,
+    report: Report,
+) -> None:
+    config = subject.model.config
+    prefix, rotary = config.image_prefix_length, config.text.rotary_dim
+    subset = golden["position_subset"]
+    for name, image in prepared.items():
+        if f"{name}.prefix_hidden_subset" in golden:
+            hidden = subject.prefill(image, ())
+            _close("image prefill", report, golden, f"{name}.prefix_hidden_subset", hidden[subset])
+            _close("image prefill", report, golden, f"{name}.prefix_hidden", hidden)
+            for layer in range(config.text.n_layers):
+                k, v = subject.cached(layer, subset)
+                _close("kv cache", report, golden, f"{name}.k{layer}_subset", interleaved(k, rotary))
+                _close("kv cache", report, golden, f"{name}.v{layer}_subset", v)
+        for label, run in expected.get(name, {}).items():
+            if f"{name}.{label}.logits" in golden:
+                inputs = _prompt(run, language, image)
+                hidden = subject.prefill(image, inputs)[prefix:]
+                _close("prompt prefill", report, golden, f"{name}.{label}.hidden", hidden)
+                _close("first logits", report, golden, f"{name}.{label}.logits", subject.logits(hidden[-1]))
+            if f"{name}.{label}.step_logits" in golden:  # teacher-forced: each step sees the golden tokens
+                steps = golden[f"{name}.{label}.step_logits"]
+                fed = (*_prompt(run, language, image), *run["output_ids"][: len(steps)])
+                states = subject.prefill(image, fed)[-len(steps) :]
+                _close("step logits", report, golden, f"{name}.{label}.step_logits", subject.logits(states))
+    if "text_only.logits" in golden:
+        with recorded([*subject.model.text.blocks]) as seen:
+            hidden = subject.prefill(None, expected["text_only"]["prompt_ids"])
+        for layer, state in enumerate(seen):
+            _close("text blocks", report, golden, f"text_only.block{layer}_in", state)
+        _close("text blocks", report, golden, "text_only.hidden", hidden)
+        _close("first logits", report, golden, "text_only.logits", subject.logits(hidden[-1]))
+
+
+def _prompt(run: dict[str, Any], language: Language, image: PreparedImage) -> tuple[Input, ...]:
+    if "spatial_refs" not in run:
+        return tuple(run["prompt_ids"])
+    request = Request("query", {k: run[k] for k in ("question", "spatial_refs")}, image)
+    return SKILLS["query"].prompt(request, language).inputs
+
+
+def runs(folder: Path, subject: Subject, language: Language) -> Iterator[GoldenRun]:
+    if not (folder / "expected.json").is_file():
+        return
+    expected = json.loads((folder / "expected.json").read_text())
+    prepared = images(folder)
+    limits = {f.name for f in fields(Settings)}
+    settings = Settings(**{k: v for k, v in expected["settings"].items() if k in limits})
+    words = next((run["gaze_prompt_ids"] for run in expected.values() if "gaze_prompt_ids" in run), None)
+    for name, image in prepared.items():
+        for label, run in expected.get(name, {}).items():
+            kind = label.rstrip("0123456789").split("_")[0]
+            if kind in ("query", "spatial", "reasoning", "caption"):
+                yield _text_run(kind, label, f"{name} {label}", run, image, settings)
+            elif kind in ("detect", "point"):
+                key = "objects" if kind == "detect" else "points"
+                request = Request(kind, {"object": run["object"]}, image, settings)
+                where = f"{name} {label}"
+                yield GoldenRun(f"decode {kind}", where, request, run["prompt_ids"], output={key: run[key]})
+            elif label == "gaze" and words is not None:
+                yield from _gaze_runs(name, run, words, image, settings)
+    if "text_only" in expected:
+        yield _text_run("query", "text_only", "text_only", expected["text_only"], None, settings)
+
+
+def _text_run(
+    kind: str, label: str, where: str, run: dict[str, Any], image: PreparedImage | None, settings: Settings
+) -> GoldenRun:
+    if kind == "caption":
+        request = Request("caption", {"length": label.split("_")[1]}, image, settings)
+        output = {"caption": run["text"]}
+    else:
+        arguments = {"question": run["question"], "reasoning": kind == "reasoning"}
+        if "spatial_refs" in run:
+            arguments["spatial_refs"] = run["spatial_refs"]
+        request, output = Request("query", arguments, image, settings), {"answer": run["text"]}
+    thought = run.get("reasoning")
+    if thought is not None:
+        grounding = [{**g, "points": [list(p) for p in g["points"]]} for g in thought["grounding"]]
+        output["reasoning"] = {"text": thought["text"], "grounding": grounding}
+    return GoldenRun(
+        stage=f"decode {kind}",
+        where=where,
+        request=request,
+        prompt_ids=run["prompt_ids"] if thought is None else thought["prompt_ids"],
+        tokens=run["output_ids"],
+        reasoning_tokens=None if thought is None else thought["output_ids"],
+        chunks=run["chunks"],
+        output=output,
+    )
+
+
+def _gaze_runs(
+    name: str,
+    gazes: list[dict[str, Any]],
+    ids: dict[str, list[int]],
+    image: PreparedImage,
+    settings: Settings,
+) -> Iterator[GoldenRun]:
+    """Gaze is a point request under the legacy words, with the eye's place in the prompt."""
+    for index, gaze in enumerate(gazes):
+        x, y = gaze["eye"]
+        points = [gaze["gaze"]] if gaze["gaze"] is not None else []
+        request = Request("point", {"object": "gaze"}, image, replace(settings, max_objects=1))
+        inputs: tuple[Input, ...] = (*ids["before"], Coord(x), Coord(y), *ids["after"])
+        yield GoldenRun(
+            "decode gaze", f"{name} gaze{index}", request, (), output={"points": points}, inputs=inputs
+        )
+
+
+def _close(stage: str, report: Report, golden: dict[str, Tensor], key: str, ours: Tensor) -> None:
+    """A folder may be trimmed: what it does not hold is not compared."""
+    if key in golden:
+        report.close(stage, key, ours, golden[key])

@@ -1,0 +1,127 @@
+"""Who answers: an engine in this process, or a server. Both are asked by so many callers at a time.
+
+A caller asks its next request as soon as the last one was answered, so latencies are those of a closed loop.
+"""
+
+import random
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+from kestrel_core.build import Engine
+from kestrel_core.protocol.errors import EngineFailed, KestrelError
+from kestrel_core.protocol.messages import Chunk, Event, Finished, Request
+
+from .score import Outcome
+
+TEXTS = {"query": "answer", "caption": "caption"}  # skills that stream, and where their text is
+
+
+class Answer(NamedTuple):
+    outcome: Outcome
+    latency_s: float
+
+
+Answers = Callable[[Sequence[Request]], list[Answer]]
+
+
+class EngineAnswers:
+    """From an engine whose loop nobody else turns.
+
+    `preempt` is how likely a step is followed by somebody having to give way, whatever room there is.
+    """
+
+    def __init__(self, engine: Engine, callers: int, preempt: float = 0.0, seed: int = 0) -> None:
+        self.engine = engine
+        self._callers = callers
+        self._preempt = preempt
+        self._rng = random.Random(seed)
+
+    def __call__(self, requests: Sequence[Request]) -> list[Answer]:
+        loop, scheduler = self.engine.loop, self.engine.loop.scheduler
+        answers: list[Answer | None] = [None] * len(requests)
+        waiting = deque(enumerate(requests))
+        while waiting or loop.num_open:
+            while waiting and loop.num_open < self._callers:
+                self._submit(*waiting.popleft(), answers)
+            if loop.num_open:
+                loop.step(wait=True)
+            if scheduler.running and self._rng.random() < self._preempt:
+                scheduler.preempt(self._rng.choice(scheduler.running))
+        return [answer for answer in answers if answer is not None]
+
+    def close(self) -> None:
+        self.engine.close()
+
+    def _submit(self, index: int, request: Request, answers: list[Answer | None]) -> None:
+        pieces: list[str] = []
+        began = time.perf_counter()
+
+        def sink(event: Event) -> None:
+            if isinstance(event, Chunk):
+                pieces.append(event.text)
+                return
+            outcome: Outcome = event if isinstance(event, KestrelError) else event.result.output
+            if isinstance(event, Finished) and request.stream:
+                outcome = check_pieces("".join((*pieces, event.rest.text)), request.skill, outcome)
+            answers[index] = Answer(outcome, time.perf_counter() - began)
+
+        try:
+            self.engine.loop.submit(request, sink)
+        except KestrelError as error:
+            answers[index] = Answer(error, time.perf_counter() - began)
+
+
+class ServerAnswers:
+    """From a server, over gRPC, through the client package."""
+
+    def __init__(self, url: str, callers: int) -> None:
+        # Here, since it needs the extra `triton`, and an engine does not.
+        from kestrel_client import Client, ServerUnreachable
+
+        self._client = Client(url)
+        self._unreachable = ServerUnreachable
+        self._threads = ThreadPoolExecutor(callers)
+
+    def __call__(self, requests: Sequence[Request]) -> list[Answer]:
+        return list(self._threads.map(self._ask, requests))
+
+    def close(self) -> None:
+        self._threads.shutdown()
+        self._client.close()
+
+    def _ask(self, request: Request) -> Answer:
+        began = time.perf_counter()
+        try:
+            outcome: Outcome = self._outcome(request)
+        except self._unreachable:
+            raise  # nobody else would be answered either
+        except KestrelError as error:
+            outcome = error
+        return Answer(outcome, time.perf_counter() - began)
+
+    def _outcome(self, request: Request) -> Outcome:
+        settings = request.settings
+        options: dict[str, Any] = {"temperature": settings.temperature, "max_tokens": settings.max_tokens}
+        if request.skill not in TEXTS:
+            options["max_objects"] = settings.max_objects
+        ask = getattr(self._client, request.skill)
+        if not request.stream:
+            return _own(ask(request.image, **request.arguments, **options).raw)
+        stream = ask(request.image, **request.arguments, **options, stream=True)
+        return check_pieces("".join(stream), request.skill, _own(stream.result().raw))
+
+
+def check_pieces(text: str, skill: str, outcome: Outcome) -> Outcome:
+    """Streamed pieces have to add up to the answer."""
+    if isinstance(outcome, KestrelError) or outcome[TEXTS[skill]] == text:
+        return outcome
+    return EngineFailed(f"the pieces are {text!r}, and the answer is {outcome[TEXTS[skill]]!r}")
+
+
+def _own(document: Any) -> dict[str, Any]:
+    """What the skill says, without what is about the request."""
+    others = ("request_id", "finish_reason", "metrics", "chunk", "completed")
+    return {name: value for name, value in document.items() if name not in others}

@@ -1,0 +1,145 @@
+"""`kestrel eval choices`: whether plain torch would have made recorded choices, and where not, how nearly.
+
+Greedy choices of two right computations differ only where two logits lie within rounding of each other, so a
+difference is explained by its gap: how far, by the reference, what was chosen lies below the best. Gaps are
+measured in roundings: one is how far the row's largest logit can move when it is rounded to the engine's
+dtype, 2^-24 of it in float32, 2^-8 in bfloat16.
+"""
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.console import Console
+from rich.table import Table
+
+from kestrel_core.build import DTYPES, LoadedModel, open_model
+from kestrel_core.config import RuntimeConfig
+from kestrel_core.protocol.errors import InvalidRequest
+from kestrel_tools.bench.machine import describe_machine, describe_versions, find_commit
+from kestrel_tools.bench.results import WIDE
+from kestrel_tools.progress import counted
+
+from .pictures import Pictures, open_pictures
+from .record import Record, Recorded, crops_digest, prepare
+from .reference import Reference, retrace
+from .verdict import UNITS, Verdict
+
+# Roundings that two right computations may differ by. The two logits themselves are rounded, which makes 2 in
+# 16 bits, and what they are computed from was rounded in every layer; in float32 sums are rounded at each of
+# their terms besides, and devices sum in different orders. What was measured is in docs/performance.md.
+NEAR = {"float32": 64.0, "bfloat16": 4.0, "float16": 4.0}
+MODEL = ("model", "model_path", "tokenizer_path", "weights", "seed")  # of a config: which model it is
+COLUMNS = (
+    *("what", "choices", "equal", "different", "far"),
+    *("gap in logits: median", "largest", "in spreads: median", "largest", "in roundings: median", "largest"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ChoicesOptions:
+    file: Path
+    device: str = "cpu"
+    dtype: str = "float32"
+    model_path: str | None = None  # None: as recorded
+    near: float | None = None  # roundings; None: as the recorded dtype has it
+    report: Path | None = None
+
+
+def eval_choices(options: ChoicesOptions, console: Console) -> bool:
+    """Print the tables; True when all was recorded and every difference is a near tie."""
+    if options.report is not None and not options.report.absolute().parent.is_dir():
+        raise InvalidRequest(f"{options.report} cannot be written: there is no such folder")
+    record = Record(options.file)
+    about = record.about
+    pictures = open_pictures(about["folder"] and Path(about["folder"]), about["seed"], about["num_pictures"])
+    said = {"model_path": options.model_path} if options.model_path else {}
+    named = {name: about["config"][name] for name in MODEL} | said
+    model = open_model(RuntimeConfig(**named, device=options.device, dtype=options.dtype))
+    dtype = about["dtype"]
+    near = NEAR[dtype] if options.near is None else options.near
+    verdict = Verdict(torch.finfo(DTYPES[dtype]).eps / 2, near, len(pictures))
+    began = time.monotonic()
+    check(record, pictures, model, verdict, console)
+    document = {
+        "recorded": about,
+        "reference": {
+            **asdict(options),
+            "file": options.file.name,
+            "report": None,
+            "machine": describe_machine(options.device),
+            "versions": describe_versions(options.device),
+            "commit": find_commit(),
+        },
+        "seconds": round(time.monotonic() - began, 1),
+        **verdict.document(),
+    }
+    show(document, console)
+    if options.report is not None:
+        options.report.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    return verdict.passed
+
+
+def check(record: Record, pictures: Pictures, model: LoadedModel, verdict: Verdict, console: Console) -> None:
+    """Judge all that was recorded, a picture at a time."""
+    reference, vision = Reference(model.network), model.network.config.vision
+    groups: Iterator[tuple[str, Iterator[Recorded]]] = groupby(record, key=lambda one: one.picture)
+    with counted("pictures", len(pictures), console) as advance:
+        for index, (name, group) in enumerate(groups):
+            picture = pictures[index] if index < len(pictures) else None
+            if picture is None or picture.name != name:
+                raise InvalidRequest(f'the record\'s picture {index} is "{name}", which is not so here')
+            requests, image = list(group), prepare(picture.data, vision)
+            walks = [retrace(one, record.settings, model.language) for one in requests]
+            for one, judged in zip(requests, reference.judge(image, walks), strict=True):
+                verdict.add(one, judged)
+            verdict.add_picture(any(one.crops not in (None, crops_digest(image)) for one in requests))
+            advance(1)
+
+
+def show(document: dict[str, Any], console: Console) -> None:
+    if not console.is_terminal:  # a log has no edge
+        console = Console(file=console.file, width=WIDE, quiet=console.quiet)
+    recorded, config, reference = document["recorded"], document["recorded"]["config"], document["reference"]
+    console.print(
+        f"{document['num_pictures']} pictures, {document['num_requests']:,} requests, recorded from "
+        f"{config['model_path'] or config['model']}: {recorded['dtype']} on {config['device']}, runtime "
+        f"{config['runtime']}; beside it plain torch: {reference['dtype']} on {reference['device']}, "
+        f"{document['seconds']:,.0f} s",
+        markup=False,
+        highlight=False,
+    )
+    table = Table(title=f"choices; near ties have gaps up to {document['near']:g} roundings")
+    for name in COLUMNS:
+        table.add_column(name, justify="left" if name == "what" else "right")
+    for row in document["choices"]:
+        counts = (f"{row[name]:,}" for name in ("choices", "equal", "different", "far"))
+        gaps = (row[unit] for unit in UNITS)
+        shown = [f"{gap[name]:.3g}" if gap else "" for gap in gaps for name in ("median", "largest")]
+        table.add_row(row["kind"], *counts, *shown, style="bold red" if row["far"] else "")
+    histogram = Table(*document["histogram"], title="different ones by their gap in logits")
+    histogram.add_row(*map(str, document["histogram"].values()))
+    console.print(table, histogram)
+    for one in document["worst"]:
+        asked = f"picture {one['picture']}, request {one['number']}, {one['skill']} {one['arguments']}"
+        gap = f"{one['logits']:.3g} logits, {one['spreads']:.3g} spreads, {one['roundings']:.3g} roundings"
+        chosen = f"{one['kind']} {one['chosen']} instead of {one['best']}"
+        console.print(f"{asked}: {chosen}, {gap}", markup=False, highlight=False)
+    if noise := document["noise"]:
+        told = ", ".join(f"{name} {value:.3g}" for name, value in noise.items())
+        console.print(f"noise of the two likeliest tokens' distance, roundings: {told}", highlight=False)
+    if document["num_redrawn"]:
+        console.print(
+            f"{document['num_redrawn']} pictures are not to the pixel what was recorded: machines draw "
+            "differently by a shade. Check where it was recorded to leave that out.",
+            highlight=False,
+        )
+    if document["num_pictures"] < document["num_expected"]:
+        console.print(f"{document['num_expected'] - document['num_pictures']} pictures are not in the record")
+    for failed in document["failed"]:
+        console.print(failed, markup=False, highlight=False)

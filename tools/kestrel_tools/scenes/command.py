@@ -1,0 +1,259 @@
+"""`kestrel eval scenes`: any checkpoint on freshly drawn scenes, through an engine or a server.
+
+Pictures are made and asked about a few at a time, so a run of any length needs the memory of a few.
+"""
+
+import json
+import os
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from random import Random
+from statistics import median
+from typing import Any
+
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from kestrel_core.build import LoadedModel, assemble_engine, open_model
+from kestrel_core.config import RuntimeConfig
+from kestrel_core.protocol.errors import InvalidRequest, UnsupportedSkill
+from kestrel_tools.bench.machine import describe_machine, describe_versions, find_commit
+from kestrel_tools.progress import counted
+
+from . import asking
+from .answers import Answers, EngineAnswers, ServerAnswers
+from .asking import Asked, scene_requests
+from .compare import Way, engine_ways, server_ways
+from .pictures import Picture, Pictures, open_pictures
+from .record import recording
+from .score import MEANINGS, Scores, grade
+from .sheet import Card, Shown, check_suffix, write_sheet
+
+AT_ONCE = 8  # pictures
+SERVER_CALLERS = 8
+SHEET_CARDS = 24
+
+
+@dataclass(frozen=True, slots=True)
+class EvalOptions:
+    scenes: int = 500
+    seed: int = 0
+    url: str | None = None  # of a server's gRPC; None asks an engine here
+    callers: int | None = None
+    compare: bool = False
+    pictures: Path | None = None  # a folder of somebody else's
+    report: Path | None = None
+    sheet: Path | None = None
+    record: Path | None = None  # every choice the engine makes goes here
+    logprobs: bool = False  # and how likely each token was to it
+
+
+@dataclass
+class Evaluation:
+    """What a run has found so far."""
+
+    ways: list[Way]
+    scores: Scores = field(default_factory=Scores)
+    by_tiling: dict[str, list[bool]] = field(default_factory=lambda: defaultdict(list))
+    latencies_s: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))  # by skill
+    cards: list[Card] = field(default_factory=list)
+    seconds: float = 0.0
+
+    @property
+    def passed(self) -> bool:
+        return all(row.met for row in self.scores.rows()) and not any(way.num_different for way in self.ways)
+
+
+def eval_scenes(options: EvalOptions, config: RuntimeConfig, console: Console) -> bool:
+    """Print the table; True when every target is met and every way gave the same answers."""
+    _check(options)
+    pictures = open_pictures(options.pictures, options.seed, options.scenes)
+    with _asked(options, config, len(pictures), console) as (answers, ways):
+        found = evaluate(answers, ways, pictures, options.seed, console)
+    document = _document(options, config, found, len(pictures))
+    _print(document, found, console)
+    if options.report is not None:
+        options.report.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    if options.sheet is not None:
+        write_sheet(options.sheet, found.cards)
+    return found.passed
+
+
+def _check(options: EvalOptions) -> None:
+    """What would be a pity to find out at the end."""
+    for name, number in (("scenes", options.scenes), ("concurrency", options.callers)):
+        if number is not None and number < 1:
+            raise InvalidRequest(f"{name} is {number}; it must be at least 1")
+    for path in (options.report, options.sheet, options.record):
+        if path is not None and not path.absolute().parent.is_dir():
+            raise InvalidRequest(f"{path} cannot be written: there is no such folder")
+    if options.sheet is not None:
+        check_suffix(options.sheet)
+    if options.record is not None and (options.url is not None or options.compare):
+        raise InvalidRequest(
+            "--record is for an engine here, asked in one way: leave out --url and --compare"
+        )
+    if options.logprobs and options.record is None:
+        raise InvalidRequest("--logprobs are written into the record; give a --record")
+
+
+def evaluate(
+    answers: Answers, ways: list[Way], pictures: Pictures, seed: int, console: Console
+) -> Evaluation:
+    found = Evaluation(ways)
+    began = time.monotonic()
+    painters = ThreadPoolExecutor(min(AT_ONCE, os.cpu_count() or 1))
+    with painters, counted("pictures", len(pictures), console) as advance:
+        for start in range(0, len(pictures), AT_ONCE):
+            numbers = range(start, min(start + AT_ONCE, len(pictures)))
+            _ask_about(answers, list(painters.map(pictures.__getitem__, numbers)), seed, found)
+            advance(len(numbers))
+    found.seconds = time.monotonic() - began
+    return found
+
+
+def _ask_about(answers: Answers, chunk: list[Picture], seed: int, found: Evaluation) -> None:
+    asked: list[tuple[Picture, Asked]] = [
+        (picture, one)
+        for picture in chunk
+        for one in scene_requests(Random(f"requests {seed} {picture.name}"), picture.scene)
+    ]
+    requests = [one.request(picture.data, picture.name) for picture, one in asked]
+    rows = [
+        (picture, one, request, answer)
+        for (picture, one), request, answer in zip(asked, requests, answers(requests), strict=True)
+        if not isinstance(answer.outcome, UnsupportedSkill)
+    ]
+    shown: dict[str, list[Shown]] = defaultdict(list)
+    for picture, one, _, answer in rows:
+        graded = grade(one, answer.outcome, picture)
+        found.scores.add(one, graded, picture)
+        found.by_tiling["{}x{}".format(*picture.tiling)].append(graded.right)
+        found.latencies_s[one.skill].append(answer.latency_s)
+        shown[picture.name].append(Shown(one, answer.outcome, graded))
+    found.cards.extend(Card(picture, shown[picture.name]) for picture in chunk)
+    del found.cards[SHEET_CARDS:]
+    rng = Random(f"order {seed} {chunk[0].name}")
+    for way in found.ways:
+        way.compare([request for _, _, request, _ in rows], [answer for *_, answer in rows], rng)
+
+
+@contextmanager
+def _asked(
+    options: EvalOptions, config: RuntimeConfig, num_pictures: int, console: Console
+) -> Iterator[tuple[Answers, list[Way]]]:
+    """Who is asked, and in which other ways."""
+    if options.url is not None and options.compare:
+        with server_ways(options.url) as asked:
+            yield asked
+    elif options.url is not None:
+        with closing(ServerAnswers(options.url, options.callers or SERVER_CALLERS)) as server:
+            yield server, []
+    else:
+        with Progress(console=console, transient=True) as progress:
+            bar = progress.add_task("weights", total=None)
+            model = open_model(config, lambda done, total: progress.update(bar, completed=done, total=total))
+        if options.compare:
+            with engine_ways(model, config) as asked:
+                yield asked
+        elif options.record is not None:
+            about = _about_record(options, config, model, num_pictures)
+            vision = model.network.config.vision
+            with recording(options.record, about, asking.SETTINGS, vision, options.logprobs) as noted:
+                engine = assemble_engine(model, config, noted.skills)
+                with closing(EngineAnswers(engine, options.callers or config.max_batch_size)) as plain:
+                    yield noted.through(plain), []
+        else:
+            engine = assemble_engine(model, config)
+            with closing(EngineAnswers(engine, options.callers or config.max_batch_size)) as plain:
+                yield plain, []
+
+
+def _about_record(
+    options: EvalOptions, config: RuntimeConfig, model: LoadedModel, num_pictures: int
+) -> dict[str, Any]:
+    """What a record says of the run it is of. The first three lines are what its pictures are drawn from."""
+    return {
+        "seed": options.seed,
+        "num_pictures": num_pictures,
+        "folder": str(options.pictures) if options.pictures else None,
+        "dtype": str(model.network.text.wte.dtype).removeprefix("torch."),
+        "config": asdict(config),
+        "machine": describe_machine(config.device),
+        "versions": describe_versions(config.device),
+        "commit": find_commit(),
+    }
+
+
+def _document(
+    options: EvalOptions, config: RuntimeConfig, found: Evaluation, num_pictures: int
+) -> dict[str, Any]:
+    through = (
+        {"server": options.url}
+        if options.url
+        else {"model": config.model_path or config.model, "device": config.device, "dtype": config.dtype}
+    )
+    device = config.device if options.url is None else "cpu"  # nothing is known of a server's
+    return {
+        **through,
+        "machine": describe_machine(device),
+        "versions": describe_versions(device),
+        "commit": find_commit(),
+        "pictures": str(options.pictures) if options.pictures else f"new, seed {options.seed}",
+        "num_pictures": num_pictures,
+        "num_answers": found.scores.num_answers,
+        "seconds": round(found.seconds, 1),
+        "scores": [
+            {"name": row.name, "score": round(row.value, 4), "of": row.num, "target": row.target}
+            for row in found.scores.rows()
+        ],
+        "right_by_tiling": {
+            name: {"right": round(sum(right) / len(right), 4), "of": len(right)}
+            for name, right in sorted(found.by_tiling.items())
+        },
+        "median_latency_ms": {
+            skill: round(1000 * median(latencies), 1) for skill, latencies in found.latencies_s.items()
+        },
+        "ways": [
+            {
+                "way": way.name,
+                "compared": way.num_compared,
+                "different": way.num_different,
+                "happened": way.happened(),
+                "differences": way.different,
+            }
+            for way in found.ways
+        ],
+        "wrong": {kind: some for kind, some in found.scores.wrong.items() if some},
+    }
+
+
+def _print(document: dict[str, Any], found: Evaluation, console: Console) -> None:
+    about = (
+        f"{document['num_pictures']} pictures ({document['pictures']}), {document['num_answers']:,} answers"
+    )
+    table = Table(title=f"{about} in {document['seconds']:,.0f} s", title_justify="left")
+    for name in ("what", "score", "of", "target", ""):
+        table.add_column(name, justify="right" if name in ("score", "of", "target") else "left")
+    for row in found.scores.rows():
+        target = "" if row.target is None else f"{row.target:.2f}"
+        colour = "" if row.target is None else "green" if row.met else "bold red"
+        note = MEANINGS.get(row.name, "")
+        table.add_row(row.name, f"{row.value:.4f}", f"{row.num:,}", target, note, style=colour)
+    console.print(table)
+    for kind, some in document["wrong"].items():
+        for wrong in some:
+            said = "".join(letter if letter.isprintable() else "\ufffd" for letter in wrong["said"])
+            asked = f"{kind}: picture {wrong['picture']}, {wrong['asked']}"
+            console.print(f"{asked} -> {said} (true: {wrong['true']})", markup=False, highlight=False)
+    for way in document["ways"]:
+        told = f"{way['way']}: {way['different']} of {way['compared']:,} answers differ from the plain ones"
+        console.print(f"{told} ({way['happened']})", markup=False, highlight=False)
+        for difference in way["differences"]:
+            console.print(f"  {difference}", markup=False, highlight=False)
