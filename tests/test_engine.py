@@ -16,7 +16,7 @@ from tiny import tiny_engine
 from kestrel_core.build import Engine
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.engine import EngineStream, InferenceEngine
-from kestrel_core.loop.sequence import GO_ON, Prompt, Reply, Turn
+from kestrel_core.loop.sequence import GO_ON, Outcome, Prompt, Reply
 from kestrel_core.loop.step import Kind, Readout, Sample
 from kestrel_core.protocol.errors import (
     BadImage,
@@ -264,12 +264,12 @@ class Spelling:
     def readout(self, ahead: int = 0) -> Readout:
         return Readout(Kind.TOKEN, choices=(50, 51))
 
-    def take(self, sample: Sample) -> Turn:
+    def take(self, sample: Sample) -> Outcome:
         self._tokens.append(sample.token)
-        return GO_ON if len(self._tokens) < 3 else Turn("done", finish="stop")
+        return GO_ON if len(self._tokens) < 3 else Outcome("done", finish="stop")
 
-    def cut(self) -> Turn:
-        return Turn(finish="length")
+    def cut(self) -> Outcome:
+        return Outcome(finish="length")
 
     def output(self) -> dict[str, Any]:
         return {"spelling": self._tokens}

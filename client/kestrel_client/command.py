@@ -25,7 +25,7 @@ MAX_SHOWN = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class Asked:
     """What became of one skill: its result, or the error in its place, and the time as seen from here."""
 
     skill: str
@@ -113,7 +113,7 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def ask_all(options: argparse.Namespace) -> list[Outcome]:
+def ask_all(options: argparse.Namespace) -> list[Asked]:
     """Stops at once where there is no server, or no picture: the other skills would only say so again."""
     shown: Callable[[str], object] = (lambda text: None) if options.json else _write
     image, text = options.image, {"stream": options.stream, "max_tokens": options.max_tokens}
@@ -131,7 +131,7 @@ def ask_all(options: argparse.Namespace) -> list[Outcome]:
 
 def ask_one(
     skill: str, ask: Callable[[], Result | AnswerStream[Any]], shown: Callable[[str], object]
-) -> Outcome:
+) -> Asked:
     start, first_text_ms = time.perf_counter(), None
     result: Result | KestrelError
     try:
@@ -153,10 +153,10 @@ def ask_one(
         time_ms = (time.perf_counter() - start) * 1e3
         if first_text_ms is not None:
             shown("\n")
-    return Outcome(skill, result, time_ms, first_text_ms)
+    return Asked(skill, result, time_ms, first_text_ms)
 
 
-def document(options: argparse.Namespace, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def document(options: argparse.Namespace, outcomes: Sequence[Asked]) -> dict[str, Any]:
     skills: dict[str, dict[str, Any]] = {}
     for outcome in outcomes:
         skills[outcome.skill] = {"time_ms": outcome.time_ms, "first_text_ms": outcome.first_text_ms}
@@ -168,7 +168,7 @@ def document(options: argparse.Namespace, outcomes: Sequence[Outcome]) -> dict[s
     return {"url": options.url, "image": str(options.image), "skills": skills}
 
 
-def show(outcomes: Sequence[Outcome]) -> None:
+def show(outcomes: Sequence[Asked]) -> None:
     """A table, by rich where it is installed."""
     head = ("skill", "answer", "time", "first text", "tokens")
     rows = [_row(outcome) for outcome in outcomes]
@@ -188,7 +188,7 @@ def show(outcomes: Sequence[Outcome]) -> None:
     Console().print(table)
 
 
-def _row(outcome: Outcome) -> tuple[str, str, str, str, str]:
+def _row(outcome: Asked) -> tuple[str, str, str, str, str]:
     result, first = outcome.result, outcome.first_text_ms
     return (
         outcome.skill,

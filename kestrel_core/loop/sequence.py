@@ -20,7 +20,7 @@ class Prompt:
     with_image: bool
 
 
-class Turn(NamedTuple):
+class Outcome(NamedTuple):
     """What a sample led to."""
 
     text: str = ""  # may be shown now
@@ -29,7 +29,7 @@ class Turn(NamedTuple):
     finish: FinishReason | None = None
 
 
-GO_ON = Turn()
+GO_ON = Outcome()
 
 
 class Reply(Protocol):
@@ -42,9 +42,9 @@ class Reply(Protocol):
         """
         ...
 
-    def take(self, sample: Sample) -> Turn: ...
+    def take(self, sample: Sample) -> Outcome: ...
 
-    def cut(self) -> Turn:
+    def cut(self) -> Outcome:
         """The answer ends here although the model would go on: give what was held back."""
         ...
 

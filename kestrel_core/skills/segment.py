@@ -23,7 +23,7 @@ vertices, which encloses nothing. An object whose path was not closed is left ou
 
 from typing import Any
 
-from kestrel_core.loop.sequence import GO_ON, Prompt, Reply, Turn
+from kestrel_core.loop.sequence import GO_ON, Outcome, Prompt, Reply
 from kestrel_core.loop.step import Kind, Readout, Sample
 from kestrel_core.protocol.errors import InvalidRequest, UnsupportedSkill
 from kestrel_core.protocol.messages import Request
@@ -84,14 +84,14 @@ class OutlinesReply:
             return self._first
         return self._beginning[index] if index < len(self._beginning) else self._path
 
-    def take(self, sample: Sample) -> Turn:
+    def take(self, sample: Sample) -> Outcome:
         kind = self.readout().kind
         self._at += 1
         if kind is Kind.GROUNDED:
             return self._follow(sample)
         if kind is Kind.OBJECT:
             if sample.token == self._ids.eos_id:
-                return Turn(finish="stop")
+                return Outcome(finish="stop")
             assert sample.coord is not None
             self._x = sample.coord
         elif kind is Kind.COORD:
@@ -108,7 +108,7 @@ class OutlinesReply:
             }
         return GO_ON
 
-    def _follow(self, sample: Sample) -> Turn:
+    def _follow(self, sample: Sample) -> Outcome:
         self._path_left -= 1
         if sample.token == self._ids.end_ground_id:
             return self._close()
@@ -119,17 +119,17 @@ class OutlinesReply:
             self._subpaths[-1].append(sample.coord)
         return GO_ON if self._path_left else self.cut()
 
-    def _close(self) -> Turn:
+    def _close(self) -> Outcome:
         self._found.append({"svg_path": svg_path(self._subpaths), "bbox": self._box})
         self._subpaths, self._at = [], 0
         self._objects_left -= 1
         if not self._objects_left or not self._path_left:
-            return Turn(finish="length")
-        # What was planned ahead would have read more of the path; a turn makes it void.
-        return Turn(feed=(self._ids.end_ground_id,))
+            return Outcome(finish="length")
+        # What was planned ahead would have read more of the path; feeding something else makes it void.
+        return Outcome(feed=(self._ids.end_ground_id,))
 
-    def cut(self) -> Turn:
-        return Turn(finish="length")
+    def cut(self) -> Outcome:
+        return Outcome(finish="length")
 
     def output(self) -> dict[str, Any]:
         return {"segments": self._found}

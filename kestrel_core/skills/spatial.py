@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from kestrel_core.loop.sequence import GO_ON, Prompt, Reply, Turn
+from kestrel_core.loop.sequence import GO_ON, Outcome, Prompt, Reply
 from kestrel_core.loop.step import Kind, Readout, Sample
 from kestrel_core.protocol.errors import InvalidRequest
 from kestrel_core.protocol.messages import Request
@@ -54,12 +54,12 @@ class ObjectsReply:
         index = self._num_samples + ahead
         return self._round[index % len(self._round)] if index else self._first
 
-    def take(self, sample: Sample) -> Turn:
+    def take(self, sample: Sample) -> Outcome:
         kind = self.readout().kind
         self._num_samples += 1
         if kind is Kind.OBJECT:
             if sample.token == self._end:
-                return Turn(finish="stop")
+                return Outcome(finish="stop")
             assert sample.coord is not None
             self._x = sample.coord
             return GO_ON
@@ -78,13 +78,13 @@ class ObjectsReply:
             }
         )
 
-    def _add(self, found: dict[str, float]) -> Turn:
+    def _add(self, found: dict[str, float]) -> Outcome:
         self._found.append(found)
         self._left -= 1
-        return GO_ON if self._left else Turn(finish="length")
+        return GO_ON if self._left else Outcome(finish="length")
 
-    def cut(self) -> Turn:
-        return Turn(finish="length")
+    def cut(self) -> Outcome:
+        return Outcome(finish="length")
 
     def output(self) -> dict[str, Any]:
         return {self._key: self._found}

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kestrel_core.intake.tokenizer import TextStream, Tokenizer
-from kestrel_core.loop.sequence import GO_ON, FinishReason, Prompt, Reply, Turn
+from kestrel_core.loop.sequence import GO_ON, FinishReason, Outcome, Prompt, Reply
 from kestrel_core.loop.step import Kind, Readout, Sample
 from kestrel_core.moondream.config import TokenizerConfig
 from kestrel_core.protocol.errors import InvalidRequest
@@ -97,7 +97,7 @@ class TextReply:
             return None
         return self._later if self._started or ahead else FIRST_TOKEN
 
-    def take(self, sample: Sample) -> Turn:
+    def take(self, sample: Sample) -> Outcome:
         token = sample.token
         assert token is not None
         self._started = True
@@ -112,18 +112,18 @@ class TextReply:
         if text:
             self._text.append(text)
         if self._with_stops and self._stops.met:
-            return Turn(text, finish="stop")
+            return Outcome(text, finish="stop")
         if self._left == 0:
             return self._finish("length", text)
-        return Turn(text) if text else GO_ON
+        return Outcome(text) if text else GO_ON
 
-    def cut(self) -> Turn:
+    def cut(self) -> Outcome:
         return self._finish("length")
 
-    def _finish(self, reason: FinishReason, text: str = "") -> Turn:
+    def _finish(self, reason: FinishReason, text: str = "") -> Outcome:
         rest = self._stops.feed(self._stream.finish()) + self._stops.finish()
         self._text.append(rest)
-        return Turn(text, rest, finish="stop" if self._stops.met else reason)
+        return Outcome(text, rest, finish="stop" if self._stops.met else reason)
 
     def output(self) -> dict[str, Any]:
         result: dict[str, Any] = {self._key: "".join(self._text)}
@@ -156,14 +156,14 @@ class ReasoningReply:
             return None
         return self._later if self._started or ahead else FIRST_GROUNDED
 
-    def take(self, sample: Sample) -> Turn:
+    def take(self, sample: Sample) -> Outcome:
         if self._answering:
             return self._answer.take(sample)
         token = sample.token
         assert token is not None
         self._started = True
         if token == self._ids.answer_id:
-            return self._turn_to_the_answer()
+            return self._begin_the_answer()
         if token in (self._ids.start_ground_points_id, self._ids.end_ground_id):
             self._tokens.append([])
             self._coords.append([])
@@ -171,16 +171,16 @@ class ReasoningReply:
         if sample.coord is not None:
             self._coords[-1].append(sample.coord)
         self._left -= 1
-        return GO_ON if self._left else self._turn_to_the_answer(sample)
+        return GO_ON if self._left else self._begin_the_answer(sample)
 
-    def cut(self) -> Turn:
+    def cut(self) -> Outcome:
         return self._answer.cut()
 
-    def _turn_to_the_answer(self, last: Sample | None = None) -> Turn:
+    def _begin_the_answer(self, last: Sample | None = None) -> Outcome:
         # The last thought is part of the sequence; of an answer token only the suffix that it asks for is.
         self._answering = True
         suffix = self._ids.templates.query.suffix
-        return Turn(feed=suffix if last is None else (last.feed, *suffix))
+        return Outcome(feed=suffix if last is None else (last.feed, *suffix))
 
     def output(self) -> dict[str, Any]:
         text, grounding = "", []

@@ -176,7 +176,7 @@ def test_the_plain_tokenizer_gives_the_server_s_ids(text: str) -> None:
 def tell(reply: Reply, task: Task) -> dict[str, Any]:
     """The true answer, as if the model had given it."""
     *before, last = (reply.take(sample) for sample in task.answer)
-    assert [turn.finish for turn in before] == [None] * len(before) and last.finish == "stop"
+    assert [outcome.finish for outcome in before] == [None] * len(before) and last.finish == "stop"
     return reply.output()
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from fakes import LANGUAGE, LETTERS, FakeEngine, Heard
 
-from kestrel_core.loop.sequence import Prompt, Reply, Turn
+from kestrel_core.loop.sequence import Outcome, Prompt, Reply
 from kestrel_core.loop.step import Readout, Sample, StepPlan
 from kestrel_core.protocol.errors import (
     BadImage,
@@ -45,13 +45,13 @@ class PoisonedReply(TextReply):
             raise ZeroDivisionError
         return super().readout(ahead)
 
-    def take(self, sample: Sample) -> Turn:
+    def take(self, sample: Sample) -> Outcome:
         self._num_taken += 1
         if self._where == "take" and self._num_taken == 2:
             raise ZeroDivisionError
         return super().take(sample._replace(token=LETTERS[0]))  # never ends by itself
 
-    def cut(self) -> Turn:
+    def cut(self) -> Outcome:
         if self._where == "cut":
             raise ZeroDivisionError
         return super().cut()

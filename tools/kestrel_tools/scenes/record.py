@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self, TextIO
 
 from kestrel_core.intake.images import ImageLimits, decode_image
-from kestrel_core.loop.sequence import Prompt, Reply, Turn
+from kestrel_core.loop.sequence import Outcome, Prompt, Reply
 from kestrel_core.loop.step import Coord, Input, Kind, PreparedImage, Readout, Sample, Size
 from kestrel_core.moondream.config import VisionConfig
 from kestrel_core.moondream.crops.cutting import cut_crops
@@ -96,14 +96,14 @@ class NotedReply:
     def readout(self, ahead: int = 0) -> Readout | None:
         return self.reply.readout(ahead)
 
-    def take(self, sample: Sample) -> Turn:
+    def take(self, sample: Sample) -> Outcome:
         readout = self.reply.readout()
         assert readout is not None
-        turn = self.reply.take(sample)
-        self.choices.append(Choice(readout.kind, sample, turn.feed))
-        return turn
+        outcome = self.reply.take(sample)
+        self.choices.append(Choice(readout.kind, sample, outcome.feed))
+        return outcome
 
-    def cut(self) -> Turn:
+    def cut(self) -> Outcome:
         return self.reply.cut()
 
     def output(self) -> dict[str, Any]:

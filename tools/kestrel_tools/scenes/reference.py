@@ -74,11 +74,11 @@ def retrace(recorded: Recorded, settings: Settings, language: Language) -> Walk:
             if ended or readout is None or readout.kind is not choice.kind:
                 raise _unlike(recorded, len(readings))
             readings.append(Reading(len(inputs) - 1, readout, choice))
-            turn = reply.take(choice.sample)
-            if turn.feed != choice.fed:
+            outcome = reply.take(choice.sample)
+            if outcome.feed != choice.fed:
                 raise _unlike(recorded, len(readings) - 1)
             inputs += choice.fed if choice.fed is not None else (choice.sample.feed,)
-            ended = turn.finish is not None
+            ended = outcome.finish is not None
     except (AssertionError, IndexError):  # a reply that is given what it did not ask for
         raise _unlike(recorded, len(readings) - 1) from None
     return Walk(recorded, tuple(inputs), tuple(readings))
