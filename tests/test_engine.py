@@ -29,8 +29,8 @@ from kestrel_core.protocol.errors import (
 )
 from kestrel_core.protocol.messages import EngineResult, Request
 from kestrel_core.runtime.vision import image_encoder
+from kestrel_core.skills.registry import builtin_skills
 from kestrel_core.skills.spec import Language
-from kestrel_core.skills.standard import standard_skills
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -281,7 +281,7 @@ def test_a_third_party_brings_its_own_skill_and_the_model_comes_from_its_folder(
     async def play() -> None:
         engine = await InferenceEngine.create(
             RuntimeConfig(model_path=str(folder), weights="random", device="cpu", max_batch_size=2),
-            skills=standard_skills().with_skill(Spell()),
+            skills=builtin_skills().with_skill(Spell()),
         )
         spelled, asked = await asyncio.gather(
             engine.submit("spell", token=7),
@@ -508,7 +508,7 @@ def test_log_probabilities_are_those_of_the_model() -> None:
             assert (entry["token_id"], entry["logprob"]) == (entry["top"][0]["token_id"], values[0])
             assert 0 < sum(np.exp(values)) <= 1
         network = engine._engine.runtime._model
-        prompt = standard_skills()["query"].prompt(
+        prompt = builtin_skills()["query"].prompt(
             Request("query", {"question": "what?"}), engine._engine.language
         )
         assert entries[0]["logprob"] == pytest.approx(first_logprob(network, prompt), abs=1e-4)

@@ -5,11 +5,10 @@
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from kestrel_core.loop.step import GREEDY, Input, PreparedImage, Readout, Sample, Sampling
-
-FinishReason = Literal["stop", "length", "cancelled"]
+from kestrel_core.protocol.messages import FinishReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +26,7 @@ class Outcome(NamedTuple):
     rest: str = ""  # of an answer that ends here: what was held back; shown after `text`
     feed: tuple[Input, ...] | None = None  # fed instead of the sample itself: a second prompt
     finish: FinishReason | None = None
+    reasoning: str = ""  # of what is thought before the answer: may be shown now, before `text`
 
 
 GO_ON = Outcome()

@@ -18,7 +18,7 @@ from typing import Any
 
 from kestrel_core.loop.inbox import Door, Sink, Ticket
 from kestrel_core.loop.metrics import Metrics
-from kestrel_core.loop.sequence import FinishReason, Outcome, Prompt, Sequence
+from kestrel_core.loop.sequence import Outcome, Prompt, Sequence
 from kestrel_core.loop.step import PreparedImage, Runtime, Sample, Sampling, StepInFlight, StepPlan
 from kestrel_core.protocol.errors import (
     Cancelled,
@@ -28,9 +28,10 @@ from kestrel_core.protocol.errors import (
     PromptTooLong,
     UnknownAdapter,
 )
-from kestrel_core.protocol.messages import Chunk, EngineResult, Event, Finished, Request
+from kestrel_core.protocol.messages import Chunk, EngineResult, Event, Finished, FinishReason, Request
 from kestrel_core.scheduler.scheduler import Scheduler, Update
-from kestrel_core.skills.spec import Language, SkillRegistry, SkillSpec
+from kestrel_core.skills.registry import SkillRegistry
+from kestrel_core.skills.spec import Language, SkillSpec
 
 log = logging.getLogger("kestrel")
 
@@ -77,7 +78,7 @@ class StepLoop:
 
     def submit(self, request: Request, sink: Sink) -> Ticket:
         """Take a request in. Raises what is wrong with it, or `Overloaded`; then nothing was taken."""
-        skill = self._skills[request.skill]
+        skill = self._skills.check(request)
         if request.settings.adapter is not None:
             raise UnknownAdapter(f'adapter "{request.settings.adapter}" is not known to this server')
         prompt = self._prompt(skill, request)
@@ -301,7 +302,9 @@ class StepLoop:
                 metrics.output_tokens += 1
                 metrics.ttft_s.observe(now - ticket.arrived_s)
             ticket.last_s = now
-            text, _, _, finish = outcome
+            text, _, _, finish, reasoning = outcome
+            if reasoning and ticket.request.stream:
+                self._tell(ticket, Chunk(reasoning, sequence.num_taken, "reasoning"))
             if finish is not None:
                 ended.append((ticket, outcome, finish))
             elif text and ticket.request.stream:

@@ -87,13 +87,13 @@ class Argument:
         return ""
 
 
-def checked(known: Iterable[Argument], given: Mapping[str, Any], of: str) -> dict[str, Any]:
-    """What was given, each checked, without what is None. `of` says who takes these, for the error text."""
+def checked(known: Iterable[Argument], given: Mapping[str, Any], unknown: str) -> dict[str, Any]:
+    """What was given, each checked, without what is None. `unknown` begins the text about any other name."""
     by_name = {argument.name: argument for argument in known}
     taken = {}
     for name, value in given.items():
         if name not in by_name:
-            raise InvalidRequest(f'{of} takes no "{shown(name)}"{nearest(str(name), by_name)}')
+            raise InvalidRequest(f'{unknown} "{shown(name)}"{nearest(str(name), by_name)}')
         if value is not None:
             taken[name] = by_name[name].check(value)
     return taken

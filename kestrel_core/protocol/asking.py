@@ -101,6 +101,21 @@ def make_request(
     )
 
 
+def make_call(
+    skill: str,
+    image: Any,
+    arguments: Mapping[str, Any],
+    options: Mapping[str, Any],
+    stream: bool = False,
+    takes: Sequence[str] = (),
+) -> Request:
+    """The request of a method such as `query`, which knows what its skill takes."""
+    given = dict(options)
+    stream = given.pop("stream", stream)  # of a method without it: the skill's spec refuses the request
+    known = (*arguments, *takes)
+    return make_request(skill, image, given, stream=stream, arguments=arguments, takes=known)
+
+
 def check_timeout(timeout_s: Any) -> float:
     is_number = isinstance(timeout_s, int | float) and not isinstance(timeout_s, bool)
     if not is_number or not 0 < timeout_s < float("inf"):
@@ -245,12 +260,7 @@ class AsyncCalls(ABC):
         stream: bool = False,
         takes: Sequence[str] = (),
     ) -> Any:
-        known = (*arguments, *takes)
-        given = dict(options)
-        stream = given.pop("stream", stream)  # of a skill that does not: the request is refused by its spec
-        return await self.submit(
-            make_request(skill, image, given, stream=stream, arguments=arguments, takes=known)
-        )
+        return await self.submit(make_call(skill, image, arguments, options, stream, takes))
 
 
 REFS = ("spatial_refs",)

@@ -33,7 +33,7 @@ def parse_settings(values: Mapping[str, Any] | None) -> Settings:
         raise InvalidRequest(f"{name} is called {OLD_NAMES[name]} now")
     if isinstance(given.get("stop"), str):
         given["stop"] = (given["stop"],)
-    settings = checked((field.argument for field in SETTINGS.values()), given, "an answer")
+    settings = checked((field.argument for field in SETTINGS.values()), given, "there is no setting")
     if "stop" in settings:
         settings["stop"] = tuple(STOP.check(stop) for stop in settings["stop"])
         if "" in settings["stop"]:

@@ -1,7 +1,8 @@
-"""Which skills there are: the built-in ones, those of installed packages, and those that `KESTREL_SKILLS` names.
+"""Which skills there are: the built-in ones, those of installed packages, and those that `KESTREL_SKILLS`
+names.
 
-One registry for all who ask: the engine and the Triton model serve by it, requests are checked by it, command lines
-and documents list it.
+One registry for all who ask: the engine and the Triton model serve by it, requests are checked by it, command
+lines and documents list it.
 """
 
 import importlib
@@ -58,7 +59,7 @@ class SkillRegistry:
         """The skill of a request that it can take. Costs the same however long the request's texts are."""
         skill = self[request.skill]
         given = {key: value for key, value in request.arguments.items() if not _is_nothing(value)}
-        taken = checked(skill.arguments, given, skill.name)
+        taken = checked(skill.arguments, given, f"{skill.name} takes no")
         for argument in skill.arguments:
             value = taken.get(argument.name)
             if argument.required and value is None:
@@ -93,8 +94,12 @@ def builtin_skills() -> SkillRegistry:
 
 
 def installed_skills(named: str | None = None) -> SkillRegistry:
-    """The built-in ones, those of entry points, and those of `named`: `module:name` or `file.py:name`, by comma."""
-    found = [skill for entry in metadata.entry_points(group=GROUP) for skill in _skills_of(entry.load(), entry.value)]
+    """The built-in ones, those of entry points, and those of `named`, which is what KESTREL_SKILLS holds:
+    `module:name` or `file.py:name`, several by comma.
+    """
+    found: list[SkillSpec] = []
+    for entry in metadata.entry_points(group=GROUP):
+        found += _skills_of(entry.load(), entry.value)
     for place in filter(None, (part.strip() for part in (named or "").split(","))):
         found += _skills_of(_load(place), place)
     return builtin_skills().with_skill(*found)
@@ -130,9 +135,10 @@ def _module(name: str) -> ModuleType:
 
 def _skills_of(found: object, place: str) -> list[SkillSpec]:
     """A skill, its class, or several of them."""
-    several = found if isinstance(found, list | tuple | SkillRegistry) else [found]
-    skills = [one() if isinstance(one, type) and issubclass(one, SkillSpec) else one for one in several]
-    for skill in skills:
+    skills: list[SkillSpec] = []
+    for one in found if isinstance(found, list | tuple | SkillRegistry) else [found]:
+        skill = one() if isinstance(one, type) and issubclass(one, SkillSpec) else one
         if not isinstance(skill, SkillSpec):
             raise InvalidRequest(f'skills names "{shown(place)}", which is no SkillSpec')
+        skills.append(skill)
     return skills

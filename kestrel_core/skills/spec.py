@@ -1,13 +1,13 @@
 """What a skill is: how to ask the model for something, what that takes, and how to read the answer.
 
-A `SkillSpec` says in data what it takes and whether it streams; whoever checks a request, writes a help text or a
-page of documentation reads that. Its two methods turn a request into a prompt and a reply, and the engine knows
-nothing else about it.
+A `SkillSpec` says in data what it takes and whether it streams; whoever checks a request, writes a help text
+or a page of documentation reads that. Its two methods turn a request into a prompt and a reply, and the
+engine knows nothing else about it.
 """
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 from kestrel_core.intake.tokenizer import Tokenizer
 from kestrel_core.loop.sequence import Prompt, Reply
@@ -34,14 +34,14 @@ class SkillSpec(ABC):
     """Subclass it, name what it takes, and make a prompt and a reply. examples/custom_skill.py is one."""
 
     name: str
-    meaning: ClassVar[str] = ""  # in a few words, for help texts
+    meaning: str = ""  # in a few words, for help texts
     arguments: tuple[Argument, ...] = ()  # those of `fields` come as tensors, all others in ARGUMENTS
-    image: ClassVar[Literal["required", "optional"]] = "required"
-    streams: ClassVar[bool] = False
-    greedy: ClassVar[bool] = False  # True: samples are always the likeliest, whatever temperature is asked for
-    settings: ClassVar[tuple[str, ...]] = tuple(SETTINGS)  # those that mean something to it
-    answers: ClassVar[str] = ""  # what its output holds, for documents
-    hidden: ClassVar[bool] = False  # True: for callers in this process, and not told of
+    image: Literal["required", "optional"] = "required"
+    streams: bool = False
+    greedy: bool = False  # True: samples are always the likeliest, whatever temperature is asked for
+    settings: tuple[str, ...] = tuple(SETTINGS)  # those that mean something to it
+    answers: str = ""  # what its output holds, for documents
+    hidden: bool = False  # True: for callers in this process, and not told of
 
     @abstractmethod
     def prompt(self, request: Request, language: Language) -> Prompt:

@@ -11,7 +11,8 @@ from kestrel_core.loop.step import Coord, Kind, PreparedImage, Sample, Size
 from kestrel_core.moondream.config import LEGACY_DIALOG
 from kestrel_core.protocol.errors import InvalidRequest
 from kestrel_core.protocol.messages import Request, Settings
-from kestrel_core.skills.spec import Language, SkillRegistry
+from kestrel_core.skills.registry import SkillRegistry
+from kestrel_core.skills.spec import Language
 from kestrel_core.skills.text import CaptionSkill, QuerySkill, StopStrings
 
 MD2, MD3 = golden_language("md2"), golden_language("md3")
@@ -51,7 +52,7 @@ def refused(request: Request, language: Language = MD3) -> str:
     return str(caught.value)
 
 
-SKILLS = SkillRegistry(QuerySkill(), CaptionSkill())
+SKILLS = SkillRegistry([QuerySkill(), CaptionSkill()])
 
 
 # Prompts.

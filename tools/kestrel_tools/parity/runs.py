@@ -7,7 +7,7 @@ from typing import Any
 from kestrel_core.loop.sequence import Outcome, Prompt, Reply
 from kestrel_core.loop.step import Input, PreparedImage, Readout, Runtime, Sample, Sampling, Span, StepPlan
 from kestrel_core.protocol.messages import Request
-from kestrel_core.skills.spatial import SpatialSkill
+from kestrel_core.skills.spatial import DetectSkill, PointSkill
 from kestrel_core.skills.spec import Language, SkillSpec
 from kestrel_core.skills.text import CaptionSkill, QuerySkill
 from kestrel_tools.parity.report import Report
@@ -15,8 +15,8 @@ from kestrel_tools.parity.report import Report
 SKILLS: dict[str, SkillSpec] = {
     "query": QuerySkill(),
     "caption": CaptionSkill(),
-    "detect": SpatialSkill("detect"),
-    "point": SpatialSkill("point"),
+    "detect": DetectSkill(),
+    "point": PointSkill(),
 }
 BOX_TOLERANCE = 1e-6
 
