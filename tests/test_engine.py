@@ -388,9 +388,14 @@ def test_threads_and_event_loops_storm_a_real_model(generation: int) -> None:
                     await ask(engine, {**asked, "timeout_s": 1e-9})
             elif fate == "streaming" and asked["skill"] in ("query", "caption", "tokens"):
                 stream = await ask(engine, {**asked, "stream": True})
-                text = "".join([chunk.text async for chunk in stream])
+                chunks = [chunk async for chunk in stream]
                 output = (await stream.result()).output
                 assert output == expected[name_of(asked)]
+                text, thought = (
+                    "".join(chunk.text for chunk in chunks if chunk.kind == kind)
+                    for kind in ("text", "reasoning")
+                )
+                assert thought == output.get("reasoning", {"text": ""})["text"]
                 assert text == (output.get("answer") or output.get("caption") or output.get("text") or "")
             else:
                 assert (await ask(engine, asked)).output == expected[name_of(asked)]

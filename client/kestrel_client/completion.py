@@ -15,7 +15,8 @@ def suggest(action: argparse.Action, words: Sequence[str]) -> None:
 
 
 def _offered(action: argparse.Action) -> Sequence[str]:
-    return tuple(action.choices or getattr(action, "suggested", ()))
+    words = getattr(action, "suggested", ()) if action.choices is None else action.choices
+    return [str(word) for word in words]
 
 
 def script(parser: argparse.ArgumentParser, shell: str) -> str:
