@@ -75,7 +75,7 @@ def write(spans: Sequence[Span], size: int, arrays: Arrays) -> Form:
     arrays["temperature"][:size] = 0.0
     sampled, logprobs = False, 0
     for row, (span, readout) in enumerate(zip(spans, readouts, strict=True)):
-        sampling = span.sampling
+        sampling = span.sequence.sampling
         logprobs = max(logprobs, sampling.logprobs)
         if sampling.temperature > 0 and kinds[row] < OBJECT and not readout.choices:  # type: ignore[union-attr]
             sampled = True
@@ -169,9 +169,9 @@ def samples(spans: Sequence[Span], results: Tensor, coord_id: int) -> dict[int, 
         assert span.readout is not None
         token, coord, width, height, finite = row[:NUM_VALUES]
         taken[span.slot] = _sample(span.readout, int(token), coord, (width, height), finite != 0.0, coord_id)
-        if span.sampling.logprobs and taken[span.slot].token is not None:
+        if span.sequence.sampling.logprobs and taken[span.slot].token is not None:
             logprob, *top = row[NUM_VALUES:]
-            count = min(span.sampling.logprobs, len(top) // 2)
+            count = min(span.sequence.sampling.logprobs, len(top) // 2)
             ids = map(int, top[len(top) // 2 :][:count])
             pairs = tuple(zip(ids, top[:count], strict=True))
             taken[span.slot] = taken[span.slot]._replace(logprob=logprob, top=pairs)
