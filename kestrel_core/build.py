@@ -13,19 +13,14 @@ import torch
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.intake import hub
 from kestrel_core.intake.images import ImageLimits
+from kestrel_core.intake.models import MODELS, find_model
 from kestrel_core.intake.preparing import Preparer
 from kestrel_core.intake.tokenizer import Tokenizer
 from kestrel_core.loop.metrics import Metrics
 from kestrel_core.loop.step_loop import QueueLimits, StepLoop
 from kestrel_core.moondream.checkpoint.files import open_checkpoint
 from kestrel_core.moondream.checkpoint.weights import load_config, load_weights, random_weights
-from kestrel_core.moondream.config import (
-    MOONDREAM2,
-    MOONDREAM3,
-    MOONDREAM_TINY,
-    MoondreamConfig,
-    VisionConfig,
-)
+from kestrel_core.moondream.config import MoondreamConfig, VisionConfig
 from kestrel_core.moondream.fast_text import speed_up
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.ops.choose import choose_fused
@@ -43,14 +38,6 @@ from kestrel_core.skills.spec import Language, SkillRegistry
 from kestrel_core.skills.standard import standard_skills
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
-CONFIGS = {
-    "moondream2": MOONDREAM2,
-    "moondream3-preview": MOONDREAM3,
-    "moondream3.1-9B-A2B": MOONDREAM3,
-    "moondream-tiny": MOONDREAM_TINY,
-}
-BUNDLED = {"moondream-tiny": Path(__file__).with_name("bundled") / "moondream-tiny"}
-
 Progress = Callable[[int, int], None]
 
 
@@ -67,10 +54,10 @@ class LoadedModel:
         if options not in self.batches:
             self.batches[options] = CropBatches(
                 self.network.vision,
-                compile=config.compile == "auto",
+                compile=config.compile != "off",
                 vision_dtype="fp8" if config.vision_dtype == "fp8" else "auto",
                 max_crops=affordable_crops(self.network.config.vision, _free_bytes(self.device)),
-                graphs=Graphs(self.device) if config.cuda_graphs else None,
+                graphs=Graphs(self.device) if config.cuda_graphs != "off" else None,
             )
         return self.batches[options]
 
@@ -216,7 +203,7 @@ def _runtime(
         max_context,
         encoder,
         flashinfer=config.flashinfer,
-        graphs=Graphs(model.device) if config.cuda_graphs else None,
+        graphs=Graphs(model.device) if config.cuda_graphs != "off" else None,
         overlaps=overlaps is not False,
     )
 
@@ -252,7 +239,8 @@ def open_model(config: RuntimeConfig, progress: Progress | None = None) -> Loade
     """The model a configuration names: from disk, bundled, from the hub's cache, or with random weights."""
     device = parse_device(config.device)
     dtype = DTYPES[config.dtype] if config.dtype != "auto" else _natural_dtype(device)
-    default = CONFIGS.get(config.model)
+    known = MODELS.get(config.model)
+    default = known.config if known else None
     tokenizer = Path(config.tokenizer_path) if config.tokenizer_path else None
     if config.model_path is not None:
         if config.weights == "random":
@@ -261,12 +249,10 @@ def open_model(config: RuntimeConfig, progress: Progress | None = None) -> Loade
             )
         return load_model(Path(config.model_path), tokenizer, device, dtype, default, progress)
     if config.weights == "random":
-        if default is None:
-            raise BadCheckpoint(f'there is no model "{config.model}"; there are {", ".join(CONFIGS)}')
-        return _random_model(config, default, tokenizer, device, dtype)
-    if config.model in BUNDLED:
-        return load_model(BUNDLED[config.model], tokenizer, device, dtype, default, progress)
-    files = hub.fetch_model(config.model, progress)
+        return _random_model(config, find_model(config.model).config, tokenizer, device, dtype)
+    if known and known.folder:
+        return load_model(known.folder, tokenizer, device, dtype, default, progress)
+    files = hub.fetch_model(config.model, progress, config.revision)
     return load_model(files.folder, tokenizer or files.tokenizer, device, dtype, default, progress)
 
 
