@@ -42,6 +42,7 @@ class Pictures:
         self._like = like
         self._known: dict[str, Tensor] = {}
         self.num_encoded = 0
+        self.captured = (0, 0)
 
     def __call__(self, image: PreparedImage) -> Tensor:
         if image.key not in self._known:

@@ -11,8 +11,6 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from kestrel_core.build import (
-    affordable_crops,
-    affordable_tokens,
     assemble_engine,
     load_model,
     open_model,
@@ -21,6 +19,7 @@ from kestrel_core.build import (
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.moondream.config import MOONDREAM2
 from kestrel_core.protocol.errors import BadCheckpoint, InvalidRequest
+from kestrel_core.runtime.memory import affordable_crops, affordable_tokens
 from kestrel_core.runtime.vision.image_encoder import ImageEncoder
 from kestrel_tools.parity.md2 import images
 from kestrel_tools.parity.subject import Subject

@@ -13,9 +13,10 @@ from kestrel_core.build import LoadedModel, assemble_engine
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.intake.tokenizer import Tokenizer
 from kestrel_core.loop.step import Kind, Readout, Running, Sample, Sampling, Span, StepPlan
-from kestrel_core.moondream.fast_text import speed_up
+from kestrel_core.moondream.fast_text import FastText
 from kestrel_core.moondream.model import Moondream
-from kestrel_core.moondream.ops.choose import choose_fused
+from kestrel_core.moondream.ops import plain
+from kestrel_core.moondream.text import Forward
 from kestrel_core.protocol.messages import Event, Request, Settings
 from kestrel_core.runtime.cuda_runtime import CudaRuntime
 from kestrel_core.runtime.graphs import Work
@@ -38,6 +39,9 @@ class Replays:
     def __init__(self) -> None:
         self.num_captured = self.num_replayed = 0
 
+    def refuse_if_required(self, error: Exception) -> None:
+        """They are not."""
+
     def capture(self, work: Work) -> Work:
         work()
         self.num_captured += 1
@@ -50,10 +54,23 @@ class Replays:
 
 
 def runtimes(
-    model: Moondream, page_size: int = 4, max_batch: int = 6, graphs: Replays | None = None
+    model: Moondream,
+    page_size: int = 4,
+    max_batch: int = 6,
+    graphs: Replays | None = None,
+    forward: Forward | None = None,
 ) -> tuple[CudaRuntime, TorchRuntime]:
     pictures = Pictures(model.config, model.text.wte)
-    ours = CudaRuntime(model, NUM_PAGES, page_size, max_batch, 64, pictures, graphs=graphs)  # type: ignore[arg-type]
+    ours = CudaRuntime(
+        model,
+        NUM_PAGES,
+        page_size,
+        max_batch,
+        64,
+        pictures,  # type: ignore[arg-type]
+        forward=forward,
+        graphs=graphs,  # type: ignore[arg-type]
+    )
     theirs = TorchRuntime(model, NUM_PAGES, page_size)
     theirs.encode_image = pictures  # type: ignore[assignment]
     return ours, theirs
@@ -92,9 +109,8 @@ def test_a_storm_of_steps_gives_what_the_plain_runtime_gives(
 def test_a_storm_of_replayed_steps_gives_the_same(model: Moondream) -> None:
     """With the fast text model, which writes keys and values into the cache by itself."""
     graphs, fast = Replays(), copy.deepcopy(model)
-    speed_up(fast.text, choose_fused(torch.device("cpu")))
     _, theirs = runtimes(model)
-    ours, _ = runtimes(fast, graphs=graphs)
+    ours, _ = runtimes(fast, graphs=graphs, forward=FastText(fast.text, plain))
     ours.warm_up(64)
     assert graphs.num_captured == 11 + 5 * 2 + 4 * 4  # rows alone, rows beside images, four forms of readouts
     storm = Storm(model.config, ours, theirs, seed=3, max_batch=6, overlaps=True)

@@ -24,6 +24,7 @@ DECODE_PLAN_BYTES = (
 
 
 class FlashInferAttention:
+    name = "flashinfer"
     max_captured = 1 << 30
 
     def __init__(self, kv_cache: KVCache, config: TextConfig) -> None:

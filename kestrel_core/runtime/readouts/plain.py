@@ -1,4 +1,4 @@
-"""Readouts: from hidden states to tokens, coordinates and sizes, row by row in one batch."""
+"""Readouts row by row, from hidden states to tokens, coordinates and sizes: the specification."""
 
 import hashlib
 import struct
