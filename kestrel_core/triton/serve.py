@@ -24,7 +24,8 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
 from kestrel_core.config import RuntimeConfig
-from kestrel_core.intake.hub import MODELS, fetch_model
+from kestrel_core.intake.hub import fetch_model
+from kestrel_core.intake.models import find_model
 from kestrel_core.protocol.errors import BadCheckpoint, KestrelError
 from kestrel_core.triton.installation import Installation, Server, check_stub, find_triton
 
@@ -123,9 +124,7 @@ def resolve_weights(config: RuntimeConfig, console: Console) -> dict[str, str]:
         if not found and config.weights != "random":
             raise BadCheckpoint(f"{path} holds no checkpoint, neither *.safetensors nor *.pt")
         return {}
-    if config.model not in (*MODELS, TINY):
-        raise BadCheckpoint(f'there is no model "{config.model}"; there are {", ".join((*MODELS, TINY))}')
-    if config.model == TINY or config.weights == "random":
+    if find_model(config.model).folder is not None or config.weights == "random":
         return {}
     columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn()
     with Progress(*columns, console=console, transient=True) as progress:

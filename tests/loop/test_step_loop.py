@@ -180,7 +180,7 @@ def test_requests_without_a_seed_are_drawn_differently_and_the_region_skills_not
     engine.ask("point", b"cat", object="tail", settings={"temperature": 1.0, "seed": 5})
     engine.darkroom.develop()
     engine.step()
-    first, second, point = [span.sampling for span in engine.runtime.plans[0].spans if span.readout]
+    first, second, point = [span.sequence.sampling for span in engine.runtime.plans[0].spans if span.readout]
     dialog = LANGUAGE.config.dialog
     assert first.temperature == second.temperature == dialog.temperature > 0
     assert first.top_p == dialog.top_p
@@ -367,7 +367,7 @@ def test_who_leaves_frees_everything_within_one_step(
     leave(engine, heard)
     engine.loop._admit_arrivals(wait=False)
     engine.scheduler.check()
-    assert sequence is None or (sequence.ended and not sequence.slot and not sequence.pages)
+    assert sequence is None or (sequence.ended and not sequence.slot and not sequence.running.pages)
     assert sequence not in engine.scheduler.running
     if leave is let_expire:
         state = "being answered" if running else "waiting"
