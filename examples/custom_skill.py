@@ -14,11 +14,11 @@ from typing import Any
 
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.engine import InferenceEngine
-from kestrel_core.loop.sequence import Prompt, Turn
+from kestrel_core.loop.sequence import Outcome, Prompt
 from kestrel_core.loop.step import Kind, Readout, Sample
 from kestrel_core.protocol.messages import EngineResult, Request
+from kestrel_core.skills.registry import builtin_skills
 from kestrel_core.skills.spec import Language
-from kestrel_core.skills.standard import standard_skills
 from kestrel_core.skills.text import QuerySkill
 
 BUNDLED = {"KESTREL_MODEL": "moondream-tiny", "KESTREL_DEVICE": "cpu"}  # unless told otherwise
@@ -33,12 +33,12 @@ class YesNoReply:
     def readout(self, ahead: int = 0) -> Readout:
         return self._readout
 
-    def take(self, sample: Sample) -> Turn:
+    def take(self, sample: Sample) -> Outcome:
         self._answer = sample.token in self._yes
-        return Turn(finish="stop")
+        return Outcome(finish="stop")
 
-    def cut(self) -> Turn:
-        return Turn(finish="length")
+    def cut(self) -> Outcome:
+        return Outcome(finish="length")
 
     def output(self) -> dict[str, Any]:
         return {"yes": self._answer}
@@ -61,7 +61,7 @@ class YesNoSkill:
 
 async def main(picture: str, *questions: str) -> None:
     image = Path(picture).read_bytes()
-    skills = standard_skills().with_skill(YesNoSkill())
+    skills = builtin_skills().with_skill(YesNoSkill())
     engine = await InferenceEngine.create(
         RuntimeConfig.from_environment({**BUNDLED, **os.environ}), skills=skills
     )

@@ -34,8 +34,8 @@ from kestrel_core.runtime.vision.image_encoder import ImageEncoder
 from kestrel_core.scheduler.pages import PagePool
 from kestrel_core.scheduler.prefix_cache import PrefixCache
 from kestrel_core.scheduler.scheduler import Limits, Scheduler
-from kestrel_core.skills.spec import Language, SkillRegistry
-from kestrel_core.skills.standard import standard_skills
+from kestrel_core.skills.registry import SkillRegistry, builtin_skills
+from kestrel_core.skills.spec import Language
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 Progress = Callable[[int, int], None]
@@ -153,7 +153,7 @@ def assemble_engine(
     loop = StepLoop(
         runtime,
         scheduler,
-        skills or standard_skills(),
+        skills or builtin_skills(),
         model.language,
         Preparer(
             shape.vision,

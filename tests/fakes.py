@@ -23,8 +23,8 @@ from kestrel_core.protocol.messages import Chunk, Event, Finished, Request, pars
 from kestrel_core.scheduler.pages import PagePool
 from kestrel_core.scheduler.prefix_cache import PrefixCache
 from kestrel_core.scheduler.scheduler import Limits, Scheduler
-from kestrel_core.skills.spec import Language, SkillRegistry
-from kestrel_core.skills.standard import standard_skills
+from kestrel_core.skills.registry import SkillRegistry, builtin_skills
+from kestrel_core.skills.spec import Language
 
 IMAGE_LENGTH = 5  # BOS and 2 x 2 patches
 PAGE_SIZE = 5
@@ -297,7 +297,7 @@ class FakeEngine:
         self.loop = StepLoop(
             self.runtime,
             self.scheduler,
-            skills or standard_skills(),
+            skills or builtin_skills(),
             LANGUAGE,
             fake_prepare,
             QueueLimits(max_queue, max_queue_bytes, max_context, 10.0, default_timeout_s),

@@ -17,7 +17,6 @@ from kestrel_core.loop.step import (
     Coord,
     Input,
     Kind,
-    Launched,
     PreparedImage,
     Readout,
     Runtime,
@@ -25,6 +24,7 @@ from kestrel_core.loop.step import (
     Sampling,
     Size,
     Span,
+    StepInFlight,
     StepPlan,
 )
 from kestrel_core.moondream.config import MoondreamConfig
@@ -88,7 +88,7 @@ class Storm:
         self._free_pages = self._rng.sample(range(1, NUM_PAGES), NUM_PAGES - 1)
         self._free_slots = list(range(1, max_batch + 1))
         self._lives: dict[int, Life] = {}
-        self._pending: tuple[list[tuple[Life, Span]], Launched] | None = None
+        self._pending: tuple[list[tuple[Life, Span]], StepInFlight] | None = None
         self.num_decodes = 0  # steps of nothing else
         self.pairs: list[tuple[Span, Sample, Sample]] = []  # each readout: the subject's and the reference's
 
@@ -103,7 +103,7 @@ class Storm:
             self._settle(step)
         self._settle(self._pending)
 
-    def _settle(self, step: tuple[list[tuple[Life, Span]], Launched] | None) -> None:
+    def _settle(self, step: tuple[list[tuple[Life, Span]], StepInFlight] | None) -> None:
         if step is None:
             return
         spans, launched = step

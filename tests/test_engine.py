@@ -16,7 +16,7 @@ from tiny import tiny_engine
 from kestrel_core.build import Engine
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.engine import EngineStream, InferenceEngine
-from kestrel_core.loop.sequence import GO_ON, Prompt, Reply, Turn
+from kestrel_core.loop.sequence import GO_ON, Outcome, Prompt, Reply
 from kestrel_core.loop.step import Kind, Readout, Sample
 from kestrel_core.protocol.errors import (
     BadImage,
@@ -29,8 +29,8 @@ from kestrel_core.protocol.errors import (
 )
 from kestrel_core.protocol.messages import EngineResult, Request
 from kestrel_core.runtime.vision import image_encoder
+from kestrel_core.skills.registry import builtin_skills
 from kestrel_core.skills.spec import Language
-from kestrel_core.skills.standard import standard_skills
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -264,12 +264,12 @@ class Spelling:
     def readout(self, ahead: int = 0) -> Readout:
         return Readout(Kind.TOKEN, choices=(50, 51))
 
-    def take(self, sample: Sample) -> Turn:
+    def take(self, sample: Sample) -> Outcome:
         self._tokens.append(sample.token)
-        return GO_ON if len(self._tokens) < 3 else Turn("done", finish="stop")
+        return GO_ON if len(self._tokens) < 3 else Outcome("done", finish="stop")
 
-    def cut(self) -> Turn:
-        return Turn(finish="length")
+    def cut(self) -> Outcome:
+        return Outcome(finish="length")
 
     def output(self) -> dict[str, Any]:
         return {"spelling": self._tokens}
@@ -281,7 +281,7 @@ def test_a_third_party_brings_its_own_skill_and_the_model_comes_from_its_folder(
     async def play() -> None:
         engine = await InferenceEngine.create(
             RuntimeConfig(model_path=str(folder), weights="random", device="cpu", max_batch_size=2),
-            skills=standard_skills().with_skill(Spell()),
+            skills=builtin_skills().with_skill(Spell()),
         )
         spelled, asked = await asyncio.gather(
             engine.submit("spell", token=7),
@@ -508,7 +508,7 @@ def test_log_probabilities_are_those_of_the_model() -> None:
             assert (entry["token_id"], entry["logprob"]) == (entry["top"][0]["token_id"], values[0])
             assert 0 < sum(np.exp(values)) <= 1
         network = engine._engine.runtime._model
-        prompt = standard_skills()["query"].prompt(
+        prompt = builtin_skills()["query"].prompt(
             Request("query", {"question": "what?"}), engine._engine.language
         )
         assert entries[0]["logprob"] == pytest.approx(first_logprob(network, prompt), abs=1e-4)

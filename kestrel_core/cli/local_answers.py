@@ -24,7 +24,7 @@ from kestrel_core.protocol.wire import encode_result
 
 LINE_LENGTH = 60  # of a streamed answer among others, before it is shown without waiting for its end
 
-Outcome = EngineResult | KestrelError
+Ending = EngineResult | KestrelError
 
 
 class Question(NamedTuple):
@@ -98,7 +98,7 @@ async def _ask_all(
     settings: Mapping[str, Any],
     live: "Live | None",
     as_json: bool,
-) -> list[Outcome]:
+) -> list[Ending]:
     asked = [
         asyncio.create_task(_ask(engine, number, question, skill, settings, live))
         for number, question in enumerate(questions, 1)
@@ -129,7 +129,7 @@ async def _ask(
     skill: str,
     settings: Mapping[str, Any],
     live: "Live | None",
-) -> Outcome:
+) -> Ending:
     image, arguments = question
     try:
         answer = await engine.submit(
@@ -177,7 +177,7 @@ class Live:
         self._console.file.flush()
 
 
-def _table(outcomes: Sequence[Outcome], took_s: float) -> Table:
+def _table(outcomes: Sequence[Ending], took_s: float) -> Table:
     results = [outcome for outcome in outcomes if isinstance(outcome, EngineResult)]
     num_tokens = sum(result.metrics.output_tokens for result in results)
     table = Table(

@@ -5,11 +5,10 @@
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from kestrel_core.loop.step import GREEDY, Input, PreparedImage, Readout, Sample, Sampling
-
-FinishReason = Literal["stop", "length", "cancelled"]
+from kestrel_core.protocol.messages import FinishReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,16 +19,17 @@ class Prompt:
     with_image: bool
 
 
-class Turn(NamedTuple):
+class Outcome(NamedTuple):
     """What a sample led to."""
 
     text: str = ""  # may be shown now
     rest: str = ""  # of an answer that ends here: what was held back; shown after `text`
     feed: tuple[Input, ...] | None = None  # fed instead of the sample itself: a second prompt
     finish: FinishReason | None = None
+    reasoning: str = ""  # of what is thought before the answer: may be shown now, before `text`
 
 
-GO_ON = Turn()
+GO_ON = Outcome()
 
 
 class Reply(Protocol):
@@ -42,9 +42,9 @@ class Reply(Protocol):
         """
         ...
 
-    def take(self, sample: Sample) -> Turn: ...
+    def take(self, sample: Sample) -> Outcome: ...
 
-    def cut(self) -> Turn:
+    def cut(self) -> Outcome:
         """The answer ends here although the model would go on: give what was held back."""
         ...
 

@@ -104,7 +104,7 @@ class StepPlan(NamedTuple):
     spans: Sequence[Span]
 
 
-class Launched(Protocol):
+class StepInFlight(Protocol):
     """A step under way. `collect` waits for it."""
 
     def collect(self) -> Mapping[int, Sample]:
@@ -126,6 +126,6 @@ class Runtime(Protocol):
         """True: `launch` returns while the device works, and the next step is planned meanwhile."""
         ...
 
-    def launch(self, plan: StepPlan) -> Launched: ...
+    def launch(self, plan: StepPlan) -> StepInFlight: ...
 
     def close(self) -> None: ...

@@ -18,8 +18,8 @@ from typing import Any
 
 from kestrel_core.loop.inbox import Door, Sink, Ticket
 from kestrel_core.loop.metrics import Metrics
-from kestrel_core.loop.sequence import FinishReason, Prompt, Sequence, Turn
-from kestrel_core.loop.step import Launched, PreparedImage, Runtime, Sample, Sampling, StepPlan
+from kestrel_core.loop.sequence import Outcome, Prompt, Sequence
+from kestrel_core.loop.step import PreparedImage, Runtime, Sample, Sampling, StepInFlight, StepPlan
 from kestrel_core.protocol.errors import (
     Cancelled,
     EngineFailed,
@@ -28,9 +28,10 @@ from kestrel_core.protocol.errors import (
     PromptTooLong,
     UnknownAdapter,
 )
-from kestrel_core.protocol.messages import Chunk, EngineResult, Event, Finished, Request
+from kestrel_core.protocol.messages import Chunk, EngineResult, Event, Finished, FinishReason, Request
 from kestrel_core.scheduler.scheduler import Scheduler, Update
-from kestrel_core.skills.spec import Language, SkillRegistry, SkillSpec
+from kestrel_core.skills.registry import SkillRegistry
+from kestrel_core.skills.spec import Language, SkillSpec
 
 log = logging.getLogger("kestrel")
 
@@ -66,7 +67,7 @@ class StepLoop:
         self._limits = limits
         self._clock = clock
         self._tickets: dict[Sequence, Ticket] = {}
-        self._pending: Launched | None = None
+        self._pending: StepInFlight | None = None
         self._deadlines: list[tuple[float, int, Ticket]] = []
         self._ties = count()
         self._workers = ThreadPoolExecutor(image_workers, thread_name_prefix="kestrel-image")
@@ -77,7 +78,7 @@ class StepLoop:
 
     def submit(self, request: Request, sink: Sink) -> Ticket:
         """Take a request in. Raises what is wrong with it, or `Overloaded`; then nothing was taken."""
-        skill = self._skills[request.skill]
+        skill = self._skills.check(request)
         if request.settings.adapter is not None:
             raise UnknownAdapter(f'adapter "{request.settings.adapter}" is not known to this server')
         prompt = self._prompt(skill, request)
@@ -168,7 +169,7 @@ class StepLoop:
         while self._deadlines and self._deadlines[0][0] <= self._clock():
             self._expire(heapq.heappop(self._deadlines)[2])
 
-    def _launch(self, plan: StepPlan) -> Launched:
+    def _launch(self, plan: StepPlan) -> StepInFlight:
         self.metrics.steps += 1
         self._note_starts()
         try:
@@ -288,8 +289,8 @@ class StepLoop:
     def _publish(self, updates: list[Update]) -> None:
         now, tickets, metrics = self._clock(), self._tickets, self.metrics
         waited: defaultdict[float, int] = defaultdict(int)  # almost all of a step since the same moment
-        ended: list[tuple[Ticket, Turn, FinishReason]] = []
-        for sequence, turn, error in updates:
+        ended: list[tuple[Ticket, Outcome, FinishReason]] = []
+        for sequence, outcome, error in updates:
             ticket = tickets[sequence]
             if error is not None:
                 self._end(ticket, error)
@@ -301,29 +302,31 @@ class StepLoop:
                 metrics.output_tokens += 1
                 metrics.ttft_s.observe(now - ticket.arrived_s)
             ticket.last_s = now
-            text, _, _, finish = turn
+            text, _, _, finish, reasoning = outcome
+            if reasoning and ticket.request.stream:
+                self._tell(ticket, Chunk(reasoning, sequence.num_taken, "reasoning"))
             if finish is not None:
-                ended.append((ticket, turn, finish))
+                ended.append((ticket, outcome, finish))
             elif text and ticket.request.stream:
                 self._tell(ticket, Chunk(text, sequence.num_taken))
         for last_s, num_tokens in waited.items():
             metrics.output_tokens += num_tokens
             metrics.inter_token_s.observe(now - last_s, num_tokens)
-        for ticket, turn, reason in ended:  # whoever hears of the end finds it counted
-            self._end(ticket, self._finished(ticket, turn, reason))
+        for ticket, outcome, reason in ended:  # whoever hears of the end finds it counted
+            self._end(ticket, self._finished(ticket, outcome, reason))
 
-    def _finished(self, ticket: Ticket, turn: Turn | None, reason: FinishReason) -> Event:
-        """The result, or an error where the skill fails to give one. Without a turn it is cut here."""
+    def _finished(self, ticket: Ticket, outcome: Outcome | None, reason: FinishReason) -> Event:
+        """The result, or an error where the skill fails to give one. Without an outcome it is cut here."""
         sequence, taken = ticket.sequence, 0
         output: dict[str, Any] = {}
         if sequence is not None:
             try:
-                turn = turn or sequence.reply.cut()
+                outcome = outcome or sequence.reply.cut()
                 output, taken = sequence.reply.output(), sequence.num_taken
             except Exception as error:
                 kind = type(error).__name__
                 return EngineFailed(f"skill {ticket.skill.name} could not give its result ({kind})")
-        rest = Chunk(turn.text + turn.rest if turn else "", taken)
+        rest = Chunk(outcome.text + outcome.rest if outcome else "", taken)
         image = self._language.config.image_prefix_length if ticket.prompt.with_image else 0
         usage = ticket.usage(self._clock(), image)
         return Finished(EngineResult(ticket.request.request_id, reason, output, usage), rest)

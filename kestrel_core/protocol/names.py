@@ -9,7 +9,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
     names = list(known)
     by_lower = {one.lower(): one for one in names}
     close = get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
-    return f"; did you mean {by_lower[close[0]]}?" if close else f"; there are {', '.join(names)}"
+    return f"; did you mean {by_lower[close[0]]}?" if close else f"; known are {', '.join(names) or 'none'}"
 
 
 def shown(value: object, limit: int = 80) -> str:

@@ -32,7 +32,7 @@ from kestrel_core.runtime.graphs import Graphs, Work, bucket_sizes
 from kestrel_core.runtime.kv_cache import KVCache
 from kestrel_core.runtime.page_tables import PageTables
 from kestrel_core.runtime.readouts.device import Form
-from kestrel_core.runtime.readouts.readings import Launched, Readings
+from kestrel_core.runtime.readouts.readings import Readings, SamplesInFlight
 from kestrel_core.runtime.rehearsal import largest_step
 from kestrel_core.runtime.staging import Arrays, Staging, send
 from kestrel_core.runtime.vision.image_encoder import ImageEncoder
@@ -130,7 +130,7 @@ class CudaRuntime:
         return total - free
 
     @torch.inference_mode()
-    def launch(self, plan: StepPlan) -> Launched:
+    def launch(self, plan: StepPlan) -> SamplesInFlight:
         images, others = list[Span](), list[Span]()
         for span in plan.spans:
             (others if span.image is None else images).append(span)
@@ -165,7 +165,9 @@ class CudaRuntime:
                 return bucket if decodes or bucket.forward is not None else None
         return None
 
-    def _compute_rows(self, bucket: Bucket, images: Sequence[Span], others: Sequence[Span]) -> Launched:
+    def _compute_rows(
+        self, bucket: Bucket, images: Sequence[Span], others: Sequence[Span]
+    ) -> SamplesInFlight:
         pictures = self.encode_image.encode_many([span.image for span in images if span.image is not None])
         for place, picture in zip(self._pictures, pictures, strict=False):
             place[1:] = picture  # behind BOS
@@ -202,7 +204,7 @@ class CudaRuntime:
 
     # Large ones
 
-    def _compute_spans(self, spans: list[Span], num_images: int) -> Launched:
+    def _compute_spans(self, spans: list[Span], num_images: int) -> SamplesInFlight:
         """Images, which come first, and prompts of many sequences together, and decodes among them."""
         images = [span.image for span in spans if span.image is not None]
         pictures = self.encode_image.encode_many(images) if images else []

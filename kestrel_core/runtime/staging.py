@@ -63,18 +63,18 @@ class Staging:
         for buffer, _ in self._hosts:
             buffer.zero_()  # what a step leaves as it is must be sound too
         self._copied = [torch.cuda.Event() for _ in self._hosts] if self._on_cuda else []
-        self._turn = 0
+        self._current = 0
 
     def open(self) -> Arrays:
         """What to write the next step's values into. It holds those of an earlier one."""
-        self._turn = (self._turn + 1) % len(self._hosts)
+        self._current = (self._current + 1) % len(self._hosts)
         if self._on_cuda:
-            self._copied[self._turn].synchronize()
-        return self._hosts[self._turn][1]
+            self._copied[self._current].synchronize()
+        return self._hosts[self._current][1]
 
     def send(self, upto: str, count: int) -> None:
         """The arrays before `upto`, and the first `count` entries of that one, which has one dimension."""
         stop = self._packing.offsets[upto] + count * self.tensors[upto].itemsize
-        self._buffer[:stop].copy_(self._hosts[self._turn][0][:stop], non_blocking=True)
+        self._buffer[:stop].copy_(self._hosts[self._current][0][:stop], non_blocking=True)
         if self._on_cuda:
-            self._copied[self._turn].record()
+            self._copied[self._current].record()

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from kestrel_core.loop.sequence import GO_ON, Sequence, Turn
+from kestrel_core.loop.sequence import GO_ON, Outcome, Sequence
 from kestrel_core.loop.step import Input, Kind, Readout, Sample, Span, StepPlan
 from kestrel_core.protocol.errors import EngineFailed, KestrelError
 from kestrel_core.scheduler.pages import PagePool
@@ -27,7 +27,7 @@ LOOKAHEAD = 32  # how many waiting sequences are looked at when the first ones w
 
 # Each step makes one of these for each sequence, and a plain tuple takes a tenth of the time of a named one.
 Reading = tuple[Sequence, int, int, int]  # a readout under way: its sequence, epoch and slot, its span's stop
-Update = tuple[Sequence, Turn, KestrelError | None]  # what a step did for a sequence
+Update = tuple[Sequence, Outcome, KestrelError | None]  # what a step did for a sequence
 new_span = Span.__new__  # as many, and type's own call would add half to the price of each
 
 
@@ -47,10 +47,10 @@ class LostReply:
     def readout(self, ahead: int = 0) -> Readout:
         return Readout(Kind.TOKEN)
 
-    def take(self, sample: Sample) -> Turn:
+    def take(self, sample: Sample) -> Outcome:
         raise self._error
 
-    def cut(self) -> Turn:
+    def cut(self) -> Outcome:
         return GO_ON
 
     def output(self) -> dict[str, Any]:
@@ -305,12 +305,12 @@ class Scheduler:
         if not sample.finite:
             return self.fail(sequence, EngineFailed("the model's output is not a number for this request"))
         try:
-            turn = sequence.reply.take(sample)
-            feed, finish = turn.feed, turn.finish
+            outcome = sequence.reply.take(sample)
+            feed, finish = outcome.feed, outcome.finish
             length = sequence.image_length + len(sequence.inputs) + (1 if feed is None else len(feed))
             if finish is None and length > self._limits.max_context:
                 cut, finish = sequence.reply.cut(), "length"
-                turn = Turn(turn.text + cut.text, cut.rest, finish=finish)
+                outcome = Outcome(outcome.text + cut.text, cut.rest, finish=finish)
         except Exception as error:  # as above
             kind = type(error).__name__
             return self.fail(sequence, EngineFailed(f"the skill could not read the model's output ({kind})"))
@@ -319,14 +319,14 @@ class Scheduler:
         sequence.verified = stop
         if finish is not None:
             self.end(sequence)
-            return sequence, turn, None
+            return sequence, outcome, None
         if feed is None:
             sequence.inputs.append(sample.feed)
         else:
             self._turn_elsewhere(sequence, feed)
         if first and sequence.slot:
             self._share(sequence)
-        return sequence, turn, None
+        return sequence, outcome, None
 
     def _turn_elsewhere(self, sequence: Sequence, feed: tuple[Input, ...]) -> None:
         """Feed something else than the sample: what an overlapping step made of that is void."""

@@ -24,7 +24,7 @@ from kestrel_core.loop.metrics import Exporter, Series, exported
 from kestrel_core.protocol.errors import EngineFailed, KestrelError
 from kestrel_core.protocol.messages import Request
 from kestrel_core.protocol.wire import decode_request
-from kestrel_core.skills.spec import SkillRegistry
+from kestrel_core.skills.registry import SkillRegistry
 from kestrel_core.triton.outbox import Outbox
 
 FINAL = pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL

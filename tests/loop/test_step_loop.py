@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from fakes import LANGUAGE, LETTERS, FakeEngine, Heard
 
-from kestrel_core.loop.sequence import Prompt, Reply, Turn
+from kestrel_core.loop.sequence import Outcome, Prompt, Reply
 from kestrel_core.loop.step import Readout, Sample, StepPlan
 from kestrel_core.protocol.errors import (
     BadImage,
@@ -25,8 +25,8 @@ from kestrel_core.protocol.errors import (
     UnsupportedSkill,
 )
 from kestrel_core.protocol.messages import Chunk, Event, Finished, Request, parse_settings
+from kestrel_core.skills.registry import builtin_skills
 from kestrel_core.skills.spec import Language
-from kestrel_core.skills.standard import standard_skills
 from kestrel_core.skills.text import TextReply
 
 both = pytest.mark.parametrize("overlaps", [False, True])
@@ -45,13 +45,13 @@ class PoisonedReply(TextReply):
             raise ZeroDivisionError
         return super().readout(ahead)
 
-    def take(self, sample: Sample) -> Turn:
+    def take(self, sample: Sample) -> Outcome:
         self._num_taken += 1
         if self._where == "take" and self._num_taken == 2:
             raise ZeroDivisionError
         return super().take(sample._replace(token=LETTERS[0]))  # never ends by itself
 
-    def cut(self) -> Turn:
+    def cut(self) -> Outcome:
         if self._where == "cut":
             raise ZeroDivisionError
         return super().cut()
@@ -82,7 +82,7 @@ class PoisonedSkill:
 
 
 def make_engine(**options: Any) -> FakeEngine:
-    engine = FakeEngine(skills=standard_skills().with_skill(PoisonedSkill()), **options)
+    engine = FakeEngine(skills=builtin_skills().with_skill(PoisonedSkill()), **options)
     engine.runtime.not_finite.add(UNSOUND)
     engine.runtime.failing |= {UNKNOWN, "late"}
     return engine

@@ -34,7 +34,7 @@ class Scaled(NamedTuple):
     scales: Tensor
 
 
-class Turns(NamedTuple):
+class RotaryTables(NamedTuple):
     """Rotary and the position part of tau for every position there is. All float32."""
 
     cos: Tensor  # [positions, rotary_dim / 2]
@@ -61,7 +61,7 @@ class Heads(NamedTuple):
     dim: int
 
 
-class Turned(NamedTuple):
+class Rotated(NamedTuple):
     q: Tensor  # [tokens, heads, head_dim]
     k: Tensor  # [tokens, kv_heads, head_dim], or the whole layer of the cache where that was given
     v: Tensor
@@ -87,19 +87,19 @@ class Fused(Protocol):
         """Two products, x with weight and y with other, in one sum."""
         ...
 
-    def turn(
+    def rotate(
         self,
         packed: Tensor,
         positions: Tensor,
-        turns: Turns,
+        tables: RotaryTables,
         heads: Heads,
         tau: TauWeights | None,
         kv: Cells | None,
         inner_dim: int,
-    ) -> Turned:
+    ) -> Rotated:
         """Rows of q, k, v and `inner_dim` more columns, to what attention and the second matrices take.
 
-        Queries and keys turn, tau scales queries and values, the further columns pass the tanh GELU. With
+        Queries and keys rotate, tau scales queries and values, the further columns pass the tanh GELU. With
         `kv` keys and values are written there. What lies behind those columns is left alone.
         """
         ...

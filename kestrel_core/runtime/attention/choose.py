@@ -5,13 +5,15 @@ import logging
 import torch
 
 from kestrel_core.moondream.config import TextConfig
-from kestrel_core.runtime.attention.protocol import Attention
+from kestrel_core.runtime.attention.protocol import PagedAttention
 from kestrel_core.runtime.kv_cache import KVCache
 
 log = logging.getLogger("kestrel")
 
 
-def choose_attention(kv_cache: KVCache, config: TextConfig, max_context: int, flashinfer: str) -> Attention:
+def choose_attention(
+    kv_cache: KVCache, config: TextConfig, max_context: int, flashinfer: str
+) -> PagedAttention:
     """FlashInfer's where it is there and can do it; else SDPA's, and a warning that says what it costs."""
     reason = _reason_against_flashinfer(kv_cache, config, flashinfer)
     if reason is None:

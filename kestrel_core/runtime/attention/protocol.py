@@ -90,7 +90,7 @@ class DecodeAttention(Protocol):
         ...
 
 
-class Attention(Protocol):
+class PagedAttention(Protocol):
     max_captured: int  # rows of a decode that may be captured into a graph
 
     def for_decode(self, rows: DecodeRows, captured: bool) -> DecodeAttention: ...

@@ -1,7 +1,7 @@
 """From the last states of a step to its samples: the readouts, captured for a few numbers of rows.
 
 Owns the states that are read and the results. What was read stays on the device, to be fed in its slot, and
-travels to the host, where `Launched.collect` waits for it.
+travels to the host, where `SamplesInFlight.collect` waits for it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ FORMS = [Form(sampled, region) for sampled in (False, True) for region in (False
 
 
 @dataclass(frozen=True, slots=True)
-class Launched:
+class SamplesInFlight:
     """A step under way."""
 
     spans: Sequence[Span]  # those with a readout
@@ -68,7 +68,7 @@ class Readings:
         count = min(len(hidden), len(self._states))
         self._states[:count] = hidden.index_select(0, self._read[:count])
 
-    def launch(self, reading: Sequence[Span], form: Form) -> Launched:
+    def launch(self, reading: Sequence[Span], form: Form) -> SamplesInFlight:
         count, results = len(reading), self._results
         captured = self._captured.get((self._size(count), form)) if form.lists is None else None
         if count and captured is not None:
@@ -84,7 +84,7 @@ class Readings:
         done = torch.cuda.Event() if on_cuda else None
         if done is not None:
             done.record()
-        return Launched(reading, host, done, self._model.config.tokenizer.coord_id)
+        return SamplesInFlight(reading, host, done, self._model.config.tokenizer.coord_id)
 
     def capture(self, size: int, graphs: Graphs) -> None:
         asked, results = self._asked.first(size), self._results[:size]

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from kestrel_core.loop.step import PreparedImage
-from kestrel_core.moondream.fast_vision import Attention, FastVision
+from kestrel_core.moondream.fast_vision import AttentionBackend, FastVision
 from kestrel_core.moondream.ops.choose import choose_fused
 from kestrel_core.moondream.vision import Mosaic, Vision, num_crops
 from kestrel_core.runtime.graphs import Graphs, Work
@@ -47,7 +47,7 @@ class CropBatches:
         compile: bool = True,
         vision_dtype: Literal["auto", "fp8"] = "auto",
         max_crops: int = MAX_BATCH_CROPS,
-        attention: Attention = "auto",
+        attention: AttentionBackend = "auto",
         graphs: Graphs | None = None,
     ) -> None:
         """`compile` allows kernels of our own; with `vision_dtype` "fp8" the blocks multiply in 8 bits;

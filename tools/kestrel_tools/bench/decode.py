@@ -17,7 +17,7 @@ from rich.console import Console
 
 from kestrel_core.build import assemble_engine, open_model
 from kestrel_core.config import RuntimeConfig
-from kestrel_core.loop.step import Kind, Launched, Readout, Runtime, Span, StepPlan
+from kestrel_core.loop.step import Kind, Readout, Runtime, Span, StepInFlight, StepPlan
 from kestrel_core.moondream.config import MoondreamConfig
 from kestrel_core.protocol.errors import InvalidRequest
 from kestrel_tools.bench.floors import decode_bytes, measure_pace
@@ -134,10 +134,10 @@ def _prompts(
 
 def _time_steps(runtime: Runtime, plans: Iterator[StepPlan]) -> list[StepTime]:
     times: list[StepTime] = []
-    pending: Launched | None = None
+    pending: StepInFlight | None = None
     for plan in plans:
         began = perf_counter()
-        launched: Launched | None = runtime.launch(plan)
+        launched: StepInFlight | None = runtime.launch(plan)
         launched_at = perf_counter()
         if runtime.overlaps:
             launched, pending = pending, launched

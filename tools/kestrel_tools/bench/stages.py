@@ -25,7 +25,7 @@ from torch import Tensor
 from kestrel_core.moondream.checkpoint.weights import random_weights
 from kestrel_core.moondream.config import MOONDREAM2, MOONDREAM3, MoondreamConfig, TextConfig, VisionConfig
 from kestrel_core.moondream.fast_text import speed_up
-from kestrel_core.moondream.fast_vision import Attention, FastVision, attention_by, deviation
+from kestrel_core.moondream.fast_vision import AttentionBackend, FastVision, attention_by, deviation
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.moe import MoE
 from kestrel_core.moondream.ops import plain
@@ -127,7 +127,7 @@ def vision_stages(
 ) -> Iterator[Measured]:
     config = vision.config
     side = config.crop_size
-    backends: list[Attention] = (
+    backends: list[AttentionBackend] = (
         ["cudnn", "flash", "efficient"] if place.device.type == "cuda" else ["default"]
     )
     fast = FastVision(vision, fused)
@@ -149,7 +149,7 @@ def vision_stages(
             yield Measured("vision", size, name, ms, floor, remark)
 
 
-def compiled_encoder(vision: Vision, attention: Attention) -> Callable[[Tensor], Tensor]:
+def compiled_encoder(vision: Vision, attention: AttentionBackend) -> Callable[[Tensor], Tensor]:
     encode = torch.compile(vision.encode, dynamic=True)
 
     def run(crops: Tensor) -> Tensor:

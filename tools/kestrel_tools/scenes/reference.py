@@ -19,8 +19,8 @@ from kestrel_core.runtime.attention.sdpa import SdpaAttention
 from kestrel_core.runtime.batch import make_batch
 from kestrel_core.runtime.kv_cache import KVCache
 from kestrel_core.runtime.vision.image_encoder import encode_image
+from kestrel_core.skills.registry import builtin_skills
 from kestrel_core.skills.spec import Language
-from kestrel_core.skills.standard import standard_skills
 
 from .record import Choice, Recorded
 
@@ -62,7 +62,7 @@ class Judged(NamedTuple):
 
 def retrace(recorded: Recorded, settings: Settings, language: Language) -> Walk:
     """Has the skill read the samples once more: what it says to feed must be what was recorded."""
-    skill = standard_skills()[recorded.skill]
+    skill = builtin_skills()[recorded.skill]
     image = object() if recorded.crops is not None else None  # skills only ask whether there is one
     request = Request(recorded.skill, recorded.arguments, image, settings)
     readings: list[Reading] = []
@@ -74,11 +74,11 @@ def retrace(recorded: Recorded, settings: Settings, language: Language) -> Walk:
             if ended or readout is None or readout.kind is not choice.kind:
                 raise _unlike(recorded, len(readings))
             readings.append(Reading(len(inputs) - 1, readout, choice))
-            turn = reply.take(choice.sample)
-            if turn.feed != choice.fed:
+            outcome = reply.take(choice.sample)
+            if outcome.feed != choice.fed:
                 raise _unlike(recorded, len(readings) - 1)
             inputs += choice.fed if choice.fed is not None else (choice.sample.feed,)
-            ended = turn.finish is not None
+            ended = outcome.finish is not None
     except (AssertionError, IndexError):  # a reply that is given what it did not ask for
         raise _unlike(recorded, len(readings) - 1) from None
     return Walk(recorded, tuple(inputs), tuple(readings))
