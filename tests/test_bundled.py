@@ -12,7 +12,7 @@ from kestrel_core.config import RuntimeConfig
 from kestrel_core.engine import InferenceEngine
 from kestrel_core.intake.models import MODELS
 from kestrel_core.moondream.config import MOONDREAM_TINY
-from kestrel_core.triton.serve import QUESTION, SAMPLE
+from kestrel_core.triton.banner import QUESTION, SAMPLE
 
 ROOT = Path(__file__).parents[1]
 FOLDER = MODELS["moondream-tiny"].folder
