@@ -4,6 +4,7 @@ import gc
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -101,6 +102,7 @@ class Engine:
             **device,
             "queued": self.loop.num_queued,
             "queued_bytes": self.loop.queued_bytes,
+            "prepared_bytes": self.loop.prepared_bytes,
             "running": scheduler.num_running,
             "preemptions": scheduler.num_preemptions,
             "pages_free": free,
@@ -174,7 +176,8 @@ def assemble_engine(
             time.monotonic,
             metrics.image_decode_s.observe,
             leave_cutting=runtime.encode_image.cuts,
-        ),
+        ).prepare,
+        ThreadPoolExecutor(config.num_image_workers, thread_name_prefix="kestrel-prepare"),
         QueueLimits(
             config.max_queue,
             config.max_queue_bytes,
@@ -183,7 +186,6 @@ def assemble_engine(
             config.default_timeout_s,
         ),
         metrics,
-        config.num_image_workers,
     )
     return Engine(loop, model.language, runtime)
 

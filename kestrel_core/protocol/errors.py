@@ -6,8 +6,10 @@
     │   ├── BadImage            INVALID_ARG
     │   ├── UnsupportedSkill    INVALID_ARG   the model has no such skill
     │   └── UnknownAdapter      NOT_FOUND
-    ├── Overloaded              UNAVAILABLE   queue full, or draining
-    ├── Cancelled               CANCELLED     by the caller, or by its deadline
+    ├── Overloaded              UNAVAILABLE   the queue is full
+    │   └── ShuttingDown        UNAVAILABLE   the server finishes what it has and takes nothing new
+    ├── Cancelled               CANCELLED     by the caller
+    │   └── DeadlinePassed      CANCELLED
     ├── EngineFailed            INTERNAL      our own fault, this request ends here
     └── BadCheckpoint           INVALID_ARG   unusable weights, config or tokenizer; stops the start
 
@@ -46,8 +48,16 @@ class Overloaded(KestrelError):
     code = "UNAVAILABLE"
 
 
+class ShuttingDown(Overloaded):
+    pass
+
+
 class Cancelled(KestrelError):
     code = "CANCELLED"
+
+
+class DeadlinePassed(Cancelled):
+    pass
 
 
 class EngineFailed(KestrelError):
