@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -86,6 +87,7 @@ class Engine:
             **device,
             "queued": self.loop.num_queued,
             "queued_bytes": self.loop.queued_bytes,
+            "prepared_bytes": self.loop.prepared_bytes,
             "running": scheduler.num_running,
             "preemptions": scheduler.num_preemptions,
             "pages_free": free,
@@ -163,7 +165,8 @@ def assemble_engine(
             time.monotonic,
             metrics.image_decode_s.observe,
             leave_cutting=runtime.encode_image.cuts,
-        ),
+        ).prepare,
+        ThreadPoolExecutor(config.num_image_workers, thread_name_prefix="kestrel-prepare"),
         QueueLimits(
             config.max_queue,
             config.max_queue_bytes,
@@ -172,7 +175,6 @@ def assemble_engine(
             config.default_timeout_s,
         ),
         metrics,
-        config.num_image_workers,
     )
     return Engine(loop, model.language, runtime, _settled(model, config, runtime))
 

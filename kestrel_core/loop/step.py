@@ -33,6 +33,10 @@ class PreparedImage(NamedTuple):
     tiling: tuple[int, int]
     rgb: Any = None  # uint8 [height, width, 3]
 
+    @property
+    def num_bytes(self) -> int:
+        return sum(pixels.nbytes for pixels in (self.crops, self.rgb) if pixels is not None)
+
 
 class Kind(Enum):
     TOKEN = "token"  # choose a token; it is fed next
