@@ -25,8 +25,8 @@ from kestrel_core.protocol.messages import Chunk, Event, Finished, Request, pars
 from kestrel_core.scheduler.pages import PagePool
 from kestrel_core.scheduler.prefix_cache import PrefixCache
 from kestrel_core.scheduler.scheduler import Limits, Scheduler
-from kestrel_core.skills.spec import Language, SkillRegistry
-from kestrel_core.skills.standard import standard_skills
+from kestrel_core.skills.registry import SkillRegistry, builtin_skills
+from kestrel_core.skills.spec import Language
 
 IMAGE_LENGTH = 5  # BOS and 2 x 2 patches
 PAGE_SIZE = 5
@@ -99,7 +99,10 @@ class FakeRuntime:
             assert self._gate.wait(60), "nobody released the runtime"
         assert not self.closed
         self._require(len(self.under_way) <= self.overlaps, "more steps under way than may be")
-        spans = [span._replace(pages=tuple(span.pages)) for span in plan.spans]
+        spans = [
+            span._replace(sequence=replace(span.sequence, pages=[*span.sequence.pages]))  # as they are now
+            for span in plan.spans
+        ]
         for span in spans:
             self._write(span)
         # Only now, as on a device: what one span wrote over another's cells is there for both to see.
@@ -123,8 +126,10 @@ class FakeRuntime:
         self.closed = True
 
     def _write(self, span: Span) -> None:
-        self._require(span.slot > 0 and 0 not in span.pages, "the scratch slot and page are nobody's")
-        self._require(len(span.pages) * self.page_size >= span.stop, "the page table is too short")
+        self._require(
+            span.slot > 0 and 0 not in span.sequence.pages, "the scratch slot and page are nobody's"
+        )
+        self._require(len(span.sequence.pages) * self.page_size >= span.stop, "the page table is too short")
         fed: tuple[object, ...]
         if span.image is not None:
             self._require((span.start, span.stop) == (0, IMAGE_LENGTH), "an image prefix was split")
@@ -155,7 +160,7 @@ class FakeRuntime:
     def _sample(self, span: Span, digest: int) -> Sample:
         """What the history gives; with a temperature, what it gives with this seed in this draw."""
         assert span.readout is not None
-        kind, sampling = span.readout.kind, span.sampling
+        kind, sampling = span.readout.kind, span.sequence.sampling
         chance = hash((digest, sampling.seed, span.draw) if sampling.temperature else (digest,))
         chance, coin = divmod(chance % 2**61, 64)
         coord = chance % 64 / 64
@@ -178,7 +183,7 @@ class FakeRuntime:
         return sample
 
     def _cell(self, span: Span, position: int) -> int:
-        return span.pages[position // self.page_size] * self.page_size + position % self.page_size
+        return span.sequence.pages[position // self.page_size] * self.page_size + position % self.page_size
 
     def _require(self, true: bool, rule: str) -> None:
         if not true:
@@ -319,7 +324,7 @@ class FakeEngine:
         self.loop = StepLoop(
             self.runtime,
             self.scheduler,
-            skills or standard_skills(),
+            skills or builtin_skills(),
             LANGUAGE,
             prepare_image,
             ThreadPoolExecutor(2) if threads else self.workers,

@@ -10,8 +10,8 @@ from kestrel_core.loop.sequence import Outcome, Prompt, Reply
 from kestrel_core.loop.step import Readout, Sample
 from kestrel_core.protocol.errors import KestrelError
 from kestrel_core.protocol.messages import Request
+from kestrel_core.skills.registry import builtin_skills
 from kestrel_core.skills.spec import Language
-from kestrel_core.skills.standard import standard_skills
 from kestrel_core.skills.text import TextReply
 
 both = pytest.mark.parametrize("overlaps", [False, True])
@@ -69,7 +69,7 @@ class PoisonedSkill:
 
 
 def make_engine(**options: Any) -> FakeEngine:
-    engine = FakeEngine(skills=standard_skills().with_skill(PoisonedSkill()), **options)
+    engine = FakeEngine(skills=builtin_skills().with_skill(PoisonedSkill()), **options)
     engine.runtime.not_finite.add(UNSOUND)
     engine.runtime.failing |= {UNKNOWN, "late"}
     return engine

@@ -25,6 +25,7 @@ from kestrel_core.loop.step import PreparedImage
 from kestrel_core.moondream.config import VisionConfig
 from kestrel_core.moondream.crops.cutting import PREPROCESSING_VERSION, choose_tiling, cut_crops
 from kestrel_core.moondream.crops.resampling import can_cut
+from kestrel_core.protocol.wire import decode_image_input
 
 
 class Preparer:
@@ -63,8 +64,12 @@ class Preparer:
         if isinstance(source, str) or hasattr(source, "__fspath__"):
             source = read_file(source, self._limits)
         if isinstance(source, bytes | bytearray | memoryview):
-            check_bytes(memoryview(source).nbytes, self._limits)  # before it is copied and digested
-            source = bytes(source)  # the caller's buffer may change between the digest and the decoding
+            check_bytes(
+                memoryview(source).nbytes * 3 // 4, self._limits
+            )  # before it is copied; may be base64
+            # A copy, since the caller's buffer may change between the digest and the decoding.
+            source = decode_image_input(bytes(source))
+            check_bytes(len(source), self._limits)
         else:
             source = decode_image(source, self._limits)  # upright from here on: an array has no orientation
         key = image_hash(source, PREPROCESSING_VERSION)

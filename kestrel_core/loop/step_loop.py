@@ -18,7 +18,7 @@ from kestrel_core.intake.images import source_bytes
 from kestrel_core.loop.inbox import Inbox, Prepared, Sink, Ticket
 from kestrel_core.loop.metrics import Metrics, error_reason
 from kestrel_core.loop.preparation import Preparation, PrepareImage, Workers
-from kestrel_core.loop.sequence import FinishReason, Outcome, Sequence
+from kestrel_core.loop.sequence import Outcome, Sequence
 from kestrel_core.loop.step import Runtime, Sample, Sampling, StepInFlight, StepPlan
 from kestrel_core.protocol.errors import (
     DeadlinePassed,
@@ -27,9 +27,10 @@ from kestrel_core.protocol.errors import (
     ShuttingDown,
     UnknownAdapter,
 )
-from kestrel_core.protocol.messages import Chunk, EngineResult, Event, Finished, Request
+from kestrel_core.protocol.messages import Chunk, EngineResult, Event, Finished, FinishReason, Request
 from kestrel_core.scheduler.scheduler import Scheduler, Update
-from kestrel_core.skills.spec import Language, SkillRegistry
+from kestrel_core.skills.registry import SkillRegistry
+from kestrel_core.skills.spec import Language
 
 log = logging.getLogger("kestrel")
 
@@ -87,7 +88,7 @@ class StepLoop:
         """Take a request in. Raises what can be seen to be wrong at once, or `Overloaded`: then nothing was
         taken. What turns out later is told to the sink.
         """
-        skill = self._skills[request.skill]
+        skill = self._skills.check(request)
         if request.settings.adapter is not None:
             raise UnknownAdapter(f'adapter "{request.settings.adapter}" is not known to this server')
         now = self._clock()
@@ -295,7 +296,9 @@ class StepLoop:
                 ticket.first_s = now
                 metrics.ttft_s.observe(now - ticket.arrived_s)
             ticket.last_s = now
-            text, _, _, finish = outcome
+            text, _, _, finish, reasoning = outcome
+            if reasoning and ticket.request.stream:
+                self._tell(ticket, Chunk(reasoning, sequence.num_taken, "reasoning"))
             if finish is not None:
                 ended.append((ticket, outcome, finish))
             elif text and ticket.request.stream:

@@ -27,34 +27,32 @@ from kestrel_core.loop.sequence import GO_ON, Outcome, Prompt, Reply
 from kestrel_core.loop.step import Kind, Readout, Sample
 from kestrel_core.protocol.errors import InvalidRequest, UnsupportedSkill
 from kestrel_core.protocol.messages import Request
-from kestrel_core.skills.arguments import argument, spatial_inputs
+from kestrel_core.skills.arguments import takes
 from kestrel_core.skills.spatial import READ_COORD, READ_SIZE
-from kestrel_core.skills.spec import Language
+from kestrel_core.skills.spec import OF_OBJECTS, Language, SkillSpec
 
 
-class SegmentSkill:
+class SegmentSkill(SkillSpec):
     name = "segment"
+    meaning = "outlines of everything that fits the words"
+    arguments = (takes("object", required=True), takes("spatial_refs"))
     greedy = True
+    settings = OF_OBJECTS
+    answers = "`segments`: an SVG path and a box each"
 
     def prompt(self, request: Request, language: Language) -> Prompt:
-        wanted = argument(request, "object", str)
-        refs = spatial_inputs(request)
-        if request.image is None:
-            raise InvalidRequest("IMAGE is required for segment")
         template = language.config.tokenizer.templates.segment
         if template is None:
             raise UnsupportedSkill(
                 "segment is not supported by this model: its prompt and path tokens are not published; "
                 "use detect for boxes or point for points"
             )
-        if refs:
+        if request.arguments.get("spatial_refs") is not None:
             raise InvalidRequest("SPATIAL_REFS are not known to segment of this model")
-        words = language.tokenizer.encode(" " + wanted)
+        words = language.tokenizer.encode(" " + request.arguments["object"])
         return Prompt((*template.prefix, *words, *template.suffix), True)
 
     def reply(self, request: Request, language: Language) -> Reply:
-        if language.config.tokenizer.templates.segment is None:
-            raise UnsupportedSkill("segment is not supported by this model")
         return OutlinesReply(request, language)
 
 
@@ -65,7 +63,7 @@ class OutlinesReply:
         ids, dialog = language.config.tokenizer, language.config.dialog
         self._ids = ids
         self._objects_left = request.settings.max_objects or dialog.max_objects
-        self._path_left = request.settings.max_tokens or dialog.max_tokens  # readouts, over all paths
+        self._path_left = dialog.max_tokens  # readouts, over all paths
         # As for detect: the first decision weighs all tokens.
         later = Readout(Kind.OBJECT, choices=(ids.coord_id, ids.eos_id) if dialog.two_way_objects else ())
         opening = Readout(Kind.GROUNDED, choices=(ids.start_ground_points_id, ids.end_ground_id))

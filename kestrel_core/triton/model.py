@@ -26,7 +26,7 @@ from kestrel_core.loop.metrics import Exporter, Histogram, Series, exported
 from kestrel_core.protocol.errors import EngineFailed, InvalidRequest, KestrelError
 from kestrel_core.protocol.messages import Request
 from kestrel_core.protocol.wire import decode_request
-from kestrel_core.skills.spec import SkillRegistry
+from kestrel_core.skills.registry import SkillRegistry
 from kestrel_core.triton.outbox import Outbox
 
 CODES = ("INVALID_ARG", "NOT_FOUND", "UNAVAILABLE", "INTERNAL")  # of a refusal

@@ -7,12 +7,12 @@ import pytest
 from kestrel_core.loop.inbox import Inbox, Ticket
 from kestrel_core.protocol.errors import Overloaded, ShuttingDown
 from kestrel_core.protocol.messages import Request
-from kestrel_core.skills.standard import standard_skills
+from kestrel_core.skills.registry import builtin_skills
 
 
 def ticket(num_bytes: int = 0) -> Ticket:
     request = Request("query", {"question": "Why?"})
-    skill = standard_skills()["query"]
+    skill = builtin_skills()["query"]
     return Ticket(request, lambda event: None, skill, num_bytes, 0.0, 0.0)
 
 

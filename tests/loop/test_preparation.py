@@ -14,8 +14,8 @@ from kestrel_core.loop.inbox import Ticket
 from kestrel_core.loop.step import PreparedImage
 from kestrel_core.protocol.errors import KestrelError, ShuttingDown
 from kestrel_core.protocol.messages import Finished, Request
+from kestrel_core.skills.registry import builtin_skills
 from kestrel_core.skills.spec import Language
-from kestrel_core.skills.standard import standard_skills
 from kestrel_core.skills.text import QuerySkill
 
 
@@ -45,7 +45,7 @@ def test_prompts_are_made_in_the_workers_and_not_by_who_submits() -> None:
             made_in.append(threading.current_thread().name)
             return super().prompt(request, language)
 
-    engine = FakeEngine(threads=True, skills=standard_skills().with_skill(Noted()))
+    engine = FakeEngine(threads=True, skills=builtin_skills().with_skill(Noted()))
     heard = engine.ask(question="what?")
     assert heard.ended.wait(60) and heard.output["answer"]
     engine.loop.close()

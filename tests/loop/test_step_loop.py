@@ -77,7 +77,7 @@ def test_requests_without_a_seed_are_drawn_differently_and_the_region_skills_not
     engine.ask("point", b"cat", object="tail", settings={"temperature": 1.0, "seed": 5})
     engine.workers.run()
     engine.step()
-    first, second, point = [span.sampling for span in engine.runtime.plans[0].spans if span.readout]
+    first, second, point = [span.sequence.sampling for span in engine.runtime.plans[0].spans if span.readout]
     dialog = LANGUAGE.config.dialog
     assert first.temperature == second.temperature == dialog.temperature > 0
     assert first.top_p == dialog.top_p

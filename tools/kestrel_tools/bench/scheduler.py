@@ -29,8 +29,8 @@ from kestrel_core.protocol.messages import Event, Request, Settings
 from kestrel_core.scheduler.pages import PagePool
 from kestrel_core.scheduler.prefix_cache import PrefixCache
 from kestrel_core.scheduler.scheduler import Limits, Scheduler, Update
+from kestrel_core.skills.registry import builtin_skills
 from kestrel_core.skills.spec import Language
-from kestrel_core.skills.standard import standard_skills
 from kestrel_tools.bench.machine import cpu_name
 
 PAGE_SIZE = 10  # of both generations: it divides their image prefix
@@ -99,7 +99,7 @@ class Subject:
         self._loop = StepLoop(
             self._runtime,
             self._scheduler,
-            standard_skills(),
+            builtin_skills(),
             language,
             no_image,
             InlineWorkers(),
