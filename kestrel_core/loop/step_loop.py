@@ -102,7 +102,7 @@ class StepLoop:
         return ticket
 
     def cancel(self, ticket: Ticket) -> None:
-        """The caller has gone, or wants no more: it ends with what it has."""
+        """End a request with what it has said so far, because its caller has gone or wants no more."""
         self._inbox.call(lambda: self._cancel(ticket))
 
     def start(self) -> None:
@@ -262,7 +262,7 @@ class StepLoop:
             logprobs=settings.logprobs,
         )
 
-    # And out again
+    # A request's way out
 
     def _note_starts(self) -> None:
         now = self._clock()
@@ -281,14 +281,15 @@ class StepLoop:
 
     def _publish(self, updates: list[Update]) -> None:
         now, tickets, metrics = self._clock(), self._tickets, self.metrics
-        last_tokens_s: set[float] = set()  # when the token before came: for most of a step the same moment
+        last_tokens_s: set[float] = set()  # when the tokens before came: in most steps at one moment
         ended: list[tuple[Ticket, Outcome, FinishReason]] = []
+        num_failed = 0
         for sequence, outcome, error in updates:
             ticket = tickets[sequence]
             if error is not None:
                 self._end(ticket, error)
+                num_failed += 1
                 continue
-            metrics.output_tokens += 1
             if ticket.first_s:
                 last_tokens_s.add(ticket.last_s)
             else:
@@ -302,6 +303,7 @@ class StepLoop:
                 ended.append((ticket, outcome, finish))
             elif text and ticket.request.stream:
                 self._tell(ticket, Chunk(text, sequence.num_taken))
+        metrics.output_tokens += len(updates) - num_failed
         if last_tokens_s:
             metrics.inter_token_s.observe(now - min(last_tokens_s))
         for ticket, outcome, reason in ended:  # last, so that whoever hears of the end finds it counted
