@@ -102,7 +102,7 @@ class Span(NamedTuple):
     sequence: Running
     start: int
     stop: int
-    inputs: Sequence[Input] | None  # None: what this slot's last readout gave
+    inputs: Sequence[Input] | None  # None: the image's, or else what this slot's last readout gave
     image: PreparedImage | None = None  # set: the image prefix, BOS and the image, seen in both directions
     readout: Readout | None = None  # None: nothing is read here
     draw: int = 0  # counts a sequence's samples, so that a seed gives the same ones in any batch
@@ -110,6 +110,11 @@ class Span(NamedTuple):
     @property
     def slot(self) -> int:
         return self.sequence.slot
+
+    @property
+    def feeds_last_sample(self) -> bool:
+        """A decode that was planned before the host knows what it feeds."""
+        return self.inputs is None and self.image is None
 
 
 class StepPlan(NamedTuple):
