@@ -49,15 +49,24 @@ class Readout:
     choices: tuple[int, ...] = ()  # when given, the only tokens that can; the first wins a tie
 
 
+# Lower temperatures are 0: divided by them, logits leave float32. The next best token is out of reach long
+# before: two logits of which one is 1e-6 smaller are 1e24 temperatures apart.
+COLDEST = 1e-30
+
+
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How one request chooses its tokens. Temperature 0 is greedy; top_k 0 is no limit."""
+    """How one request chooses its tokens. top_k 0 is no limit."""
 
     temperature: float = 0.0
     top_p: float = 1.0
     top_k: int = 0
     seed: int = 0
     logprobs: int = 0
+
+    @property
+    def is_greedy(self) -> bool:
+        return self.temperature < COLDEST
 
 
 GREEDY = Sampling()

@@ -77,7 +77,7 @@ def write(spans: Sequence[Span], size: int, arrays: Arrays) -> Form:
     for row, (span, readout) in enumerate(zip(spans, readouts, strict=True)):
         sampling = span.sequence.sampling
         logprobs = max(logprobs, sampling.logprobs)
-        if sampling.temperature > 0 and kinds[row] < OBJECT and not readout.choices:  # type: ignore[union-attr]
+        if not sampling.is_greedy and kinds[row] < OBJECT and not readout.choices:  # type: ignore[union-attr]
             sampled = True
             arrays["temperature"][row] = sampling.temperature
             arrays["top_p"][row] = sampling.top_p

@@ -60,7 +60,7 @@ def _choose(logits: Tensor, spans: Sequence[Span]) -> list[Sample]:
         assert span.readout is not None
         if span.readout.choices:
             tokens[row] = span.readout.choices[int(logits[row, list(span.readout.choices)].argmax())]
-        elif finite[row] and span.sequence.sampling.temperature > 0 and span.readout.kind is not Kind.OBJECT:
+        elif finite[row] and not span.sequence.sampling.is_greedy and span.readout.kind is not Kind.OBJECT:
             tokens[row] = _draw(logits[row], span.sequence.sampling, span.draw)
     samples = [Sample(token=token, finite=sound) for token, sound in zip(tokens, finite, strict=True)]
     for row, span in enumerate(spans):
