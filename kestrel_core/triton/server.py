@@ -82,12 +82,7 @@ class Server:
 
     def engine_info(self) -> list[str]:
         """What each engine computes with, in words; empty where the metrics do not say so."""
-        lines = ENGINE_INFO.findall(_fetch(self._metrics_url) or "")
-        labels = [
-            [(name, value) for name, value in LABEL.findall(line) if name != "engine"] for line in lines
-        ]
-        said = (", ".join(f"{name.replace('_', ' ')} {value}" for name, value in each) for each in labels)
-        return sorted(set(said))
+        return engine_info_in(_fetch(self._metrics_url) or "")
 
     def ask_to_end(self) -> None:
         self._process.send_signal(signal.SIGTERM)
@@ -108,6 +103,16 @@ class Server:
             return set(REGION.findall(Path(f"/proc/{self._process.pid}/maps").read_text()))
         except OSError:
             return set()
+
+
+def engine_info_in(metrics: str) -> list[str]:
+    said = set()
+    for labels in ENGINE_INFO.findall(metrics):
+        told = [
+            f"{name.replace('_', ' ')} {value}" for name, value in LABEL.findall(labels) if name != "engine"
+        ]
+        said.add(", ".join(told))
+    return sorted(said)
 
 
 def _pass_on(errors: IO[bytes]) -> None:
