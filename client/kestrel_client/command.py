@@ -98,12 +98,13 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--object", metavar="TEXT", help=f'what detect, point and segment look for (default: "{OBJECT}")'
     )
-    parser.add_argument(
+    skill = parser.add_argument(
         "--skill",
         default="all",
         metavar="SKILL",
-        help=f"just one: {', '.join(SKILLS)}, or one of the server's own (default: %(default)s)",
+        help=f"just one: {', '.join(SKILLS)}, or another that the server has (default: %(default)s)",
     )
+    completion.suggest(skill, ("all", *SKILLS))
     parser.add_argument(
         "--argument",
         type=_argument,

@@ -4,10 +4,19 @@
 """
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from kestrel_core.loop.step import GREEDY, Input, PreparedImage, Readout, Sample, Sampling
+from kestrel_core.loop.step import (
+    GREEDY,
+    NOT_RUNNING,
+    Input,
+    PreparedImage,
+    Readout,
+    Running,
+    Sample,
+    Sampling,
+)
 from kestrel_core.protocol.messages import FinishReason
 
 
@@ -66,9 +75,8 @@ class Sequence:
     sampling: Sampling = GREEDY
     order: float = 0.0  # who comes first, see Scheduler.admit
 
-    slot: int = 0  # 0: not running
-    pages: list[int] = field(default_factory=list)
-    prefix: Any = None  # the locked part of `pages`, which the prefix cache owns
+    running: Running = NOT_RUNNING  # its slot and pages, from start to preemption or end
+    prefix: Any = None  # the locked part of its pages, which the prefix cache owns
     computed: int = 0  # positions whose KV is there, or will be when the launched steps are done
     verified: int = 0  # positions that led to a sound sample; only these are shared
     num_taken: int = 0  # samples the reply took
@@ -82,3 +90,8 @@ class Sequence:
     def length(self) -> int:
         """Positions whose input is known."""
         return self.image_length + len(self.inputs)
+
+    @property
+    def slot(self) -> int:
+        """0: not running."""
+        return self.running.slot

@@ -17,12 +17,9 @@ from kestrel_core.moondream.text import MLP, Attend, Block, OpenAttend, Text, ro
 PACKED_TOKENS = 256
 
 
-def speed_up(text: Text, fused: Fused) -> None:
-    """From now on `text` computes this way. In bfloat16 it never waits for the device, kernels or not."""
-    text.fast = FastText(text, fused)
-
-
 class FastText:
+    """A `Forward` over the weights of a text model. In bfloat16 it never waits for the device."""
+
     def __init__(self, text: Text, fused: Fused) -> None:
         self._fused = fused
         self._blocks = [

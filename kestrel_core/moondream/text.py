@@ -36,6 +36,10 @@ class OpenAttend(Attend, Protocol):
         ...
 
 
+# What `Text.forward` computes; `moondream.fast_text` has another way to compute it.
+Forward = Callable[[Tensor, Tensor, Attend], Tensor]
+
+
 class Rotary(NamedTuple):
     """What a block needs to know of the tokens' positions; made once for all blocks. All float32."""
 
@@ -136,16 +140,12 @@ class Text(nn.Module):
         self.blocks = nn.ModuleList(Block(config, layer) for layer in range(config.n_layers))
         self.post_ln = nn.LayerNorm(config.dim, LN_EPS)
         self.lm_head = nn.Linear(config.dim, config.vocab_size)
-        # Another way to compute `forward`, for the device at hand; see `moondream.fast_text`.
-        self.fast: Callable[[Tensor, Tensor, Attend], Tensor] | None = None
 
     def embed(self, token_ids: Tensor) -> Tensor:
         return F.embedding(token_ids, self.wte)
 
     def forward(self, x: Tensor, positions: Tensor, attend: Attend) -> Tensor:
         """x: [tokens, dim] at positions [tokens]; returns the hidden states, before the last norm."""
-        if self.fast is not None:
-            return self.fast(x, positions, attend)
         at = rotary_at(positions, self.config)
         for block in self.blocks:
             x = block(x, at, attend)

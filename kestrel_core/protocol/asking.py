@@ -173,7 +173,7 @@ class AsyncCalls(ABC):
 
     async def submit(
         self,
-        request: Request | str = "tokens",
+        skill: Request | str = "tokens",
         image: Any = None,
         arguments: Mapping[str, Any] | None = None,
         *,
@@ -184,8 +184,10 @@ class AsyncCalls(ABC):
 
         Gives the result, or for a request that streams its stream.
         """
-        if isinstance(request, str):
-            request = make_request(request, image, options, stream=stream, arguments=arguments)
+        if isinstance(skill, Request):
+            request = skill
+        else:
+            request = make_request(skill, image, options, stream=stream, arguments=arguments)
         answers = await self.open(request)
         if request.stream:
             return answers

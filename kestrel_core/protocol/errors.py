@@ -114,7 +114,8 @@ def error_from_text(message: str) -> KestrelError:
     """The error that a message of ours stands for; anybody else's words are an `EngineFailed`."""
     code, _, text = message.partition(": ")
     reason, _, rest = text.partition(": ")
-    for kind in _tree(KestrelError):
+    kinds: list[type[KestrelError]] = [*_tree(KestrelError), KestrelError]
+    for kind in kinds:
         if kind.code == code and kind.reason == reason:
             return kind(rest)
     known = _first_of(code)

@@ -71,7 +71,7 @@ class PageTables:
 
     def _table(self, span: Span) -> Ints:
         """Its pages up to its stop."""
-        pages, known = span.pages, self._known.get(span.slot)
+        pages, known = span.sequence.pages, self._known.get(span.slot)
         if known is None or known[0] != pages:
             known = list(pages), np.array(pages, np.int32)  # a copy: the scheduler's own list changes
             self._known[span.slot] = known

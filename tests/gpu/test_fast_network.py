@@ -274,11 +274,12 @@ def pictures() -> list[PreparedImage]:
 @pytest.mark.parametrize("captured", [False, True])
 @pytest.mark.parametrize("compile", [False, True])
 def test_pictures_of_a_batch_are_what_they_are_alone(
-    compile: bool, captured: bool, caplog: pytest.LogCaptureFixture
+    kernels: Fused, compile: bool, captured: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     graphs = Graphs(CUDA) if captured else None
     vision = network(MOONDREAM2, torch.bfloat16, layers=0).vision
-    encoder = ImageEncoder(vision, CropBatches(vision, compile, max_crops=24, graphs=graphs), 4)
+    encode = FastVision(vision, kernels) if compile else None
+    encoder = ImageEncoder(vision, CropBatches(vision, encode, max_crops=24, graphs=graphs), 4)
     encoder.warm_up()
     together = encoder.encode_many(pictures())
     for ours, image in zip(together, pictures(), strict=True):
@@ -289,11 +290,13 @@ def test_pictures_of_a_batch_are_what_they_are_alone(
     assert "CUDA graphs" not in caplog.text, "a capture failed"
 
 
-def test_embeddings_are_whole_when_another_stream_reads_them() -> None:
+def test_embeddings_are_whole_when_another_stream_reads_them(kernels: Fused) -> None:
     vision = network(MOONDREAM2, torch.bfloat16, layers=0, vision_layers=8).vision
     images, main = pictures(), torch.cuda.Stream()
-    expected = [one.on_current_stream().clone() for one in CropBatches(vision)(images)]
-    encoder = ImageEncoder(vision, CropBatches(vision), max_remembered=3)
+    expected = [
+        one.on_current_stream().clone() for one in CropBatches(vision, FastVision(vision, kernels))(images)
+    ]
+    encoder = ImageEncoder(vision, CropBatches(vision, FastVision(vision, kernels)), max_remembered=3)
     with torch.cuda.stream(main):
         for start in range(0, 9, 3):  # what is forgotten is read on
             kept = [one * 1 for one in encoder.encode_many(images[start : start + 3])]

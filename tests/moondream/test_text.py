@@ -172,10 +172,10 @@ def test_the_fast_way_computes_the_same(config: MoondreamConfig, is_open: bool, 
     text, x, positions = tiny_model(config, seed=3).text, randn(length, 32), torch.arange(length) * 3 % 128
     expected = text(x, positions, MaskedAttention(causal(length)))
     before = {name: value.clone() for name, value in text.state_dict().items()}
-    fast_text.speed_up(text, plain)
+    fast = fast_text.FastText(text, plain)
     attend = StoredAttention(causal(length), config.text) if is_open else MaskedAttention(causal(length))
     given = x.clone()
-    torch.testing.assert_close(text(x, positions, attend), expected, atol=2e-5, rtol=2e-5)
+    torch.testing.assert_close(fast(x, positions, attend), expected, atol=2e-5, rtol=2e-5)
     assert attend.layers == [0, 1, 2]
     assert torch.equal(x, given), "the caller's rows are the caller's"
     for name, value in text.state_dict().items():
@@ -184,7 +184,7 @@ def test_the_fast_way_computes_the_same(config: MoondreamConfig, is_open: bool, 
 
 def test_matrices_multiplied_together_are_not_held_twice() -> None:
     text = tiny_model(DENSE).text
-    fast_text.speed_up(text, plain)
+    fast_text.FastText(text, plain)
     for block in text.blocks:
         assert isinstance(block, Block)
         storages = {layer.weight.untyped_storage().data_ptr() for layer in (block.attn.qkv, block.mlp.fc1)}

@@ -371,7 +371,8 @@ def test_two_who_compute_the_same_text_at_once_end_up_on_the_same_pages() -> Non
     stage = Stage()
     first, second = stage.admit("x" * 12, 6), stage.admit("x" * 12, 6)
     stage.step()
-    assert first.pages[:2] == second.pages[:2] and first.pages[2] != second.pages[2]
+    mine, others = first.running.pages, second.running.pages
+    assert mine[:2] == others[:2] and mine[2] != others[2]
     stage.run()
     assert said(first) == said(second) == alone("x" * 12, 6)
 
@@ -457,7 +458,7 @@ def test_ending_a_sequence_frees_all_it_has_at_once(overlaps: bool, num_steps: i
     for _ in range(num_steps):
         stage.step()
     before = stage.num_unused
-    held = len(sequence.pages)
+    held = len(sequence.running.pages)
     stage.scheduler.end(sequence)
     stage.scheduler.check()
     assert stage.num_unused == before + held

@@ -63,10 +63,10 @@ def test_a_point_request_may_carry_spatial_references() -> None:
     [
         (Request("detect", {}, IMAGE), "OBJECT is required for detect"),
         (ask("point", object=""), "OBJECT is empty"),
-        (ask("detect", object=["dog"]), "OBJECT is a list; it must be a str"),
+        (ask("detect", object=["dog"]), "OBJECT is a list; it must be a string"),
         (ask("detect", image=None), "IMAGE is required for detect"),
         (ask("point", image=None), "IMAGE is required for point"),
-        (ask("detect", spatial_refs=[[0.1, 0.2]]), "SPATIAL_REFS are not known to detect"),
+        (ask("detect", spatial_refs=[[0.1, 0.2]]), 'detect takes no "spatial_refs"; known are object'),
         (ask("point", spatial_refs=[[0.1, 2]]), "fractions of the picture"),
     ],
 )

@@ -48,7 +48,7 @@ def say(reply: Reply, tokens: list[int]) -> list[Outcome]:
 
 def refused(request: Request, language: Language = MD3) -> str:
     with pytest.raises(InvalidRequest) as caught:
-        SKILLS[request.skill].prompt(request, language)
+        SKILLS.check(request).prompt(request, language)
     return str(caught.value)
 
 
@@ -103,21 +103,21 @@ def test_a_caption_is_its_template(language: Language, length: str | None) -> No
     [
         (Request("query", {}, IMAGE), "QUESTION is required for query"),
         (query(question=" \n"), "QUESTION is empty"),
-        (query(question=7), "QUESTION is a int; it must be a str"),
-        (query(reasoning="yes"), "REASONING is a str; it must be a bool"),
+        (query(question=7), "QUESTION is 7; it must be a string"),
+        (query(reasoning="yes"), "REASONING is 'yes'; it must be true or false"),
         (query(image=None, spatial_refs=[[0.1, 0.2]]), "SPATIAL_REFS need an IMAGE"),
         (query(spatial_refs=[[0.1]]), "a row of 1 numbers; a point has 2, a box has 4"),
         (query(spatial_refs=[[0.1, 0.2, 0.3]]), "a row of 3 numbers"),
         (query(spatial_refs=[0.1, 0.2]), "SPATIAL_REFS must be rows of 2 or 4 numbers"),
-        (query(spatial_refs=5), "SPATIAL_REFS must be rows"),
+        (query(spatial_refs=5), "SPATIAL_REFS is 5; it must be a list"),
         (query(spatial_refs=[["a", "b"]]), "SPATIAL_REFS must be rows"),
         (query(spatial_refs=[[0.1, 1.5]]), "numbers are fractions of the picture, from 0 to 1"),
         (query(spatial_refs=[[0.1, float("nan")]]), "from 0 to 1"),
         (query(spatial_refs=[[0.5, 0.1, 0.4, 0.2]]), "it must be x_min, y_min, x_max, y_max"),
-        (query(spatial_refs=[[0.5, 0.5]] * 101), "101 rows; at most 100 are taken"),
+        (query(spatial_refs=[[0.5, 0.5]] * 101), "101 entries; at most 100 are taken"),
         (Request("caption", {"length": "epic"}, IMAGE), 'LENGTH is "epic"; it can be short, normal or long'),
         (Request("caption", {}), "IMAGE is required for caption"),
-        (Request("paint", {}), 'there is no skill "paint"; this server has caption, query'),
+        (Request("paint", {}), 'there is no skill "paint"; known are query, caption'),
     ],
 )
 def test_arguments_that_cannot_be_served_are_named(request_: Request, said: str) -> None:
@@ -276,8 +276,8 @@ def test_stop_strings_show_all_that_precedes_the_first_one(stops: list[str], pie
 def test_reasoning_ends_at_the_answer_token_and_prompts_for_the_answer() -> None:
     reply = reasoning_reply()
     outcomes = say(reply, letters("I see"))
-    assert outcomes == [Outcome()] * 5, "reasoning is not streamed"
-    assert reply.take(Sample(ANSWER)) == Outcome(feed=(ANSWER,))
+    assert [outcome.reasoning for outcome in outcomes] == ["", "I ", "", "", ""], "word by word"
+    assert reply.take(Sample(ANSWER)) == Outcome(feed=(ANSWER,), reasoning="see")
     assert say(reply, [*letters("two"), EOS])[-1] == Outcome("", "two", finish="stop")
     assert reply.output() == {"reasoning": {"text": "I see", "grounding": []}, "answer": "two"}
 
@@ -285,7 +285,7 @@ def test_reasoning_ends_at_the_answer_token_and_prompts_for_the_answer() -> None
 def test_reasoning_and_answer_have_max_tokens_each() -> None:
     reply = reasoning_reply(max_tokens=2)
     a, b, c, d = letters("abcd")
-    assert say(reply, [a, b]) == [Outcome(), Outcome(feed=(b, ANSWER))], (
+    assert say(reply, [a, b]) == [Outcome(), Outcome(feed=(b, ANSWER), reasoning="ab")], (
         "the last thought is fed before the suffix"
     )
     assert say(reply, [c, d])[-1].finish == "length"

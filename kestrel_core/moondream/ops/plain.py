@@ -1,4 +1,4 @@
-"""The steps of `moondream.fused` in plain torch, on any device: what the kernels are tested against."""
+"""The steps of `ops.protocol.Fused` in plain torch, on any device: what the kernels are tested against."""
 
 from collections.abc import Callable
 
@@ -16,6 +16,8 @@ from kestrel_core.moondream.ops.protocol import (
     Scaled,
     TauWeights,
 )
+
+name = "torch"
 
 FLOAT8 = torch.float8_e4m3fn
 FLOAT8_MAX = 448.0

@@ -1,7 +1,7 @@
-"""The steps of a block that a device best runs in one go, and who runs them: our own kernels, or plain torch.
+"""The steps of a block that a device best runs in one go.
 
-`moondream.plain` says what each step computes and serves everywhere; `moondream.kernels` does the same on
-CUDA in one pass over memory. Both are modules of functions with these signatures, handed to the fast paths.
+`ops.plain` says what each step computes, and runs everywhere; `ops.kernels` does the same on CUDA in one pass
+over memory. Both are modules of functions with these signatures, which are handed to the fast paths.
 """
 
 from typing import NamedTuple, Protocol
@@ -69,6 +69,8 @@ class Rotated(NamedTuple):
 
 
 class Fused(Protocol):
+    name: str
+
     def add_norm(
         self, x: Tensor, y: Tensor | None, pairs: Pairs | None, norm: Norm | None
     ) -> tuple[Tensor, Tensor]:

@@ -10,7 +10,7 @@ import os
 import platform
 import random
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import quantiles
 from time import perf_counter_ns
@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from kestrel_core.intake.tokenizer import Tokenizer
+from kestrel_core.loop.inbox import Ticket
 from kestrel_core.loop.metrics import Metrics
 from kestrel_core.loop.step import PreparedImage, Sample, StepPlan
 from kestrel_core.loop.step_loop import QueueLimits, StepLoop
@@ -101,6 +102,7 @@ class Subject:
             builtin_skills(),
             language,
             no_image,
+            InlineWorkers(),
             QueueLimits(running + waiting, 1, max_context, priority_s=1.0, default_timeout_s=None),
             Metrics(),
         )
@@ -191,5 +193,15 @@ class Drawn:
         return self.samples
 
 
-def no_image(source: object) -> PreparedImage:
+class InlineWorkers:
+    """In place of worker threads: prepares requests in the thread that submits them."""
+
+    def submit(self, work: Callable[[Ticket], None], ticket: Ticket, /) -> None:
+        work(ticket)
+
+    def shutdown(self) -> None:
+        pass
+
+
+def no_image(source: object, may_decode: Callable[[str], bool]) -> PreparedImage:
     raise AssertionError("nobody sends a picture here")

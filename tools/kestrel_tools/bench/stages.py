@@ -24,7 +24,7 @@ from torch import Tensor
 
 from kestrel_core.moondream.checkpoint.weights import random_weights
 from kestrel_core.moondream.config import MOONDREAM2, MOONDREAM3, MoondreamConfig, TextConfig, VisionConfig
-from kestrel_core.moondream.fast_text import speed_up
+from kestrel_core.moondream.fast_text import FastText
 from kestrel_core.moondream.fast_vision import AttentionBackend, FastVision, attention_by, deviation
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.moe import MoE
@@ -258,14 +258,13 @@ def text_stages(
     if fused is not plain:
         ways["packed, kernels"] = fused
     for way, ops in ways.items():
-        if ops is not None:
-            speed_up(text, ops)
+        forward = text if ops is None else FastText(text, ops)
         for tokens in sizes:
             x = place.randn(tokens, text.config.dim)
             positions = torch.arange(tokens, device=place.device) % text.config.max_context
             has_loop = ops is None and text.config.moe is not None
             graphed = tokens <= GRAPHED_TOKENS and not has_loop and place.dtype == torch.bfloat16
-            ms = place.ms(partial(text, x, positions, queries), graphed)
+            ms = place.ms(partial(forward, x, positions, queries), graphed)
             num_bytes, flops = text_cost(text, x)
             layers = text.config.n_layers
             floor = floor_ms(num_bytes / layers, flops / layers)

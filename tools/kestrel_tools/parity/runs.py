@@ -5,7 +5,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kestrel_core.loop.sequence import Outcome, Prompt, Reply
-from kestrel_core.loop.step import Input, PreparedImage, Readout, Runtime, Sample, Sampling, Span, StepPlan
+from kestrel_core.loop.step import (
+    Input,
+    PreparedImage,
+    Readout,
+    Running,
+    Runtime,
+    Sample,
+    Span,
+    StepPlan,
+)
 from kestrel_core.protocol.messages import Request
 from kestrel_core.skills.spatial import DetectSkill, PointSkill
 from kestrel_core.skills.spec import Language, SkillSpec
@@ -73,17 +82,17 @@ Decode = Callable[[GoldenRun, Prompt, Recorded], None]
 
 def drive(runtime: Runtime, image_prefix_length: int) -> Decode:
     """Decode with the runtime alone: one sequence in slot 1, its pages in order."""
-    pages = range(1, runtime.num_pages)
+    sequence = Running(1, list(range(1, runtime.num_pages)))
 
     def decode(run: GoldenRun, prompt: Prompt, reply: Recorded) -> None:
         spans, start, feed = [], 0, prompt.inputs
         if run.image is not None:
             start = image_prefix_length
-            spans.append(Span(1, 0, start, pages, None, image=run.image))
+            spans.append(Span(sequence, 0, start, None, image=run.image))
         finished = False
         while not finished:
             stop = start + len(feed)
-            spans.append(Span(1, start, stop, pages, feed, None, reply.readout(), Sampling()))
+            spans.append(Span(sequence, start, stop, feed, None, reply.readout()))
             sample = runtime.launch(StepPlan(spans)).collect()[1]
             outcome = reply.take(sample)
             spans, start = [], stop

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from kestrel_core.loop.step import Input, Kind, PreparedImage, Readout, Span
+from kestrel_core.loop.step import Input, Kind, PreparedImage, Readout, Running, Span
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.protocol.errors import InvalidRequest, KestrelError
 from kestrel_core.protocol.messages import Request, Settings
@@ -107,12 +107,12 @@ class Reference:
         network, weight = self._network, self._network.text.wte
         length = network.config.image_prefix_length
         # The image fills one page, which the walks share. Page 0 is nobody's.
-        spans, num_pages = [Span(0, 0, length, [1], None, image)], 2
+        spans, num_pages = [Span(Running(0, [1]), 0, length, None, image)], 2
         for walk in walks:
             start = length if walk.with_image else 0
             own = range(num_pages, num_pages - (-len(walk.inputs) // length))
             pages = [1, *own] if walk.with_image else [*own]
-            spans.append(Span(0, start, start + len(walk.inputs), pages, walk.inputs))
+            spans.append(Span(Running(0, pages), start, start + len(walk.inputs), walk.inputs))
             num_pages = own.stop
         kv_cache = KVCache(network.config.text, num_pages, length, weight.device, weight.dtype)
         batch = make_batch(
