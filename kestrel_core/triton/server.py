@@ -18,9 +18,10 @@ REGION = re.compile(r"/dev/shm/triton_python_backend_shm_region_[\w-]+")
 OPEN_REQUESTS = re.compile(r"^kestrel_open_requests\{.*\} (\S+)$", re.MULTILINE)
 ENGINE_INFO = re.compile(r"^kestrel_engine_info\{(.*)\} 1", re.MULTILINE)
 LABEL = re.compile(r'(\w+)="([^"]*)"')
+TOLD_ELSEWHERE = ("engine", "model", "version")
 # Triton says this once on every machine without a GPU, as if it were an error.
 NO_GPU = b"CudaDriverHelper has not been initialized"
-# Becomes the server, which is asked to end when we are killed and cannot ask it any more.
+# Turns into the server, after it has asked the kernel to send SIGTERM should we be killed.
 LAUNCHER = """
 import ctypes, os, signal, sys
 PR_SET_PDEATHSIG = 1
@@ -31,7 +32,10 @@ if os.getppid() == int(sys.argv[1]):
 
 
 class Server:
-    """The server and its stubs are a process group of their own. `on_cpu`: there is no GPU to miss."""
+    """The server and its stubs are a process group of their own.
+
+    `on_cpu` leaves out the line in which Triton misses a GPU.
+    """
 
     def __init__(
         self,
@@ -106,12 +110,11 @@ class Server:
 
 
 def engine_info_in(metrics: str) -> list[str]:
+    """One line for all engines that compute with the same."""
     said = set()
     for labels in ENGINE_INFO.findall(metrics):
-        told = [
-            f"{name.replace('_', ' ')} {value}" for name, value in LABEL.findall(labels) if name != "engine"
-        ]
-        said.add(", ".join(told))
+        told = {name: value for name, value in LABEL.findall(labels) if name not in TOLD_ELSEWHERE}
+        said.add(", ".join(f"{name.replace('_', ' ')} {value}" for name, value in told.items()))
     return sorted(said)
 
 
