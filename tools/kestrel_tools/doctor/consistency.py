@@ -11,13 +11,10 @@ from kestrel_core.engine import InferenceEngine
 from kestrel_core.intake.images import ImageLimits, decode_image
 from kestrel_core.protocol.messages import EngineResult
 from kestrel_tools.doctor.formats import PICTURES
-from kestrel_tools.doctor.questions import GREEDY, Question, submit
+from kestrel_tools.doctor.questions import Question, submit
 from kestrel_tools.doctor.report import Finding, Report, fault, ok, skipped, warning
 
 SECTION = "consistency"
-MAX_TOKENS = 24
-TEXT = {**GREEDY, "max_tokens": MAX_TOKENS}
-OBJECTS = {**GREEDY, "max_objects": 5}
 ADVICE = "Send this report to the project: batching must not change an answer."
 
 
@@ -26,10 +23,10 @@ def _anything(_: object) -> bool:
 
 
 QUESTIONS = (
-    Question("circles.png", "query", {"question": "What is in this picture?"}, "", _anything, TEXT),
-    Question("circles.png", "caption", {"length": "normal"}, "", _anything, TEXT),
-    Question("circles.png", "detect", {"object": "circle"}, "", _anything, OBJECTS),
-    Question("circles.png", "point", {"object": "star"}, "", _anything, OBJECTS),
+    Question("circles.png", "query", {"question": "What is in this picture?"}, "", _anything, max_tokens=24),
+    Question("circles.png", "caption", {"length": "normal"}, "", _anything, max_tokens=24),
+    Question("circles.png", "detect", {"object": "circle"}, "", _anything, max_objects=5),
+    Question("circles.png", "point", {"object": "star"}, "", _anything, max_objects=5),
 )
 
 

@@ -13,10 +13,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from huggingface_hub import constants
+
+from kestrel_core.config import RuntimeConfig
+from kestrel_core.intake.hub import MODELS
 from kestrel_core.protocol.errors import KestrelError
 from kestrel_core.triton.installation import OFFICIAL, check_stub, find_triton
 
 SHARED_MEMORY = Path("/dev/shm")
+HUB_CACHE = Path(constants.HF_HUB_CACHE)
+# Of each repository: two bytes a parameter, and of 3.1 what its page says.
+DOWNLOAD_BYTES = {
+    "moondream2": 3_900_000_000,
+    "moondream3-preview": 18_600_000_000,
+    "moondream3.1-9B-A2B": 10_500_000_000,
+}
 # Also those of Jetson and of Windows' Linux.
 GPU_FILES = (Path("/dev/nvidiactl"), Path("/dev/nvhost-ctrl-gpu"), Path("/dev/dxg"))
 
@@ -135,6 +146,16 @@ def port_facts(name: str, port: int, host: str = "") -> PortFacts:
         except (OSError, OverflowError) as error:
             return PortFacts(name, port, str(getattr(error, "strerror", None) or error))
     return PortFacts(name, port)
+
+
+def missing_bytes(config: RuntimeConfig, cache: Path = HUB_CACHE) -> int:
+    """What of a published model has still to be downloaded, about."""
+    if config.model_path is not None or config.weights == "random" or config.model not in MODELS:
+        return 0
+    folder = cache / f"models--{MODELS[config.model].name.replace('/', '--')}"
+    held = sum(file.stat().st_size for file in folder.glob("blobs/*"))
+    total = DOWNLOAD_BYTES[config.model]
+    return total - held if held < 0.95 * total else 0  # sizes are known to a few percent
 
 
 def file_limit_facts() -> FileLimitFacts:

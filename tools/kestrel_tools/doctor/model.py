@@ -3,13 +3,13 @@
 Each part needs the ones before it. Where one of those failed, the part is skipped and says so.
 """
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import torch
-from huggingface_hub import constants
 
 from kestrel_core.build import BUNDLED, CONFIGS, open_model, start_engine
 from kestrel_core.config import RuntimeConfig
@@ -21,15 +21,10 @@ from kestrel_core.moondream.checkpoint.files import Checkpoint, open_checkpoint,
 from kestrel_core.moondream.checkpoint.weights import load_config
 from kestrel_core.moondream.config import MoondreamConfig
 from kestrel_tools.doctor import consistency, files, questions, tensors, words
-from kestrel_tools.doctor.facts import space_facts
-from kestrel_tools.doctor.machine import judge_disk
 from kestrel_tools.doctor.report import Finding, Report, Verdict, ok, skipped
 
 FILES, TENSORS, WORDS = "files", "tensors", "words"
 AGAIN = "Download the model again, all files of one release."
-# What is in each repository, in bytes: two a parameter, and of 3.1 what its page says.
-DOWNLOAD_BYTES = {"moondream2": 3.9e9, "moondream3-preview": 18.6e9, "moondream3.1-9B-A2B": 10.5e9}
-
 Progress = Callable[[int, int], None]
 
 
@@ -51,28 +46,16 @@ def weights_bytes(config: RuntimeConfig) -> int:
     return 2 * sum(parameter.numel() for parameter in network.parameters())
 
 
-def check_disk(config: RuntimeConfig) -> Finding:
-    if config.model_path is not None or config.weights == "random" or config.model in BUNDLED:
-        return skipped("the model is on this machine already")
-    cache = Path(constants.HF_HUB_CACHE)
-    folder = cache / f"models--{hub.MODELS[config.model].name.replace('/', '--')}"
-    held = sum(file.stat().st_size for file in folder.glob("blobs/*"))
-    # A part that is missing is still some megabytes, while repositories may grow a little.
-    missing = max(0, int(DOWNLOAD_BYTES[config.model]) - held)
-    return judge_disk(space_facts(cache), missing if missing > DOWNLOAD_BYTES[config.model] / 20 else 0)
-
-
 def examine(report: Report, config: RuntimeConfig, progress: Progress) -> None:
     if config.weights == "random":
         report.add(FILES, "all", skipped("the weights are random numbers, not files"))
         _examine_answers(report, config, None, progress)
         return
     faults_before = report.count(Verdict.FAULT)  # those of the machine do not keep a model from answering
-    place = report.learn(FILES, "found", lambda: locate(config, progress), AGAIN)
+    place = report.learn(FILES, "found", lambda: locate(config, progress), "Do what it says.")
     if place is None:
         return
-    if not _examine_files(report, place, progress):
-        report.add(TENSORS, "all", skipped("the files cannot be read"))
+    _examine_files(report, place, progress)
     shape = _examine_tensors(report, place, CONFIGS.get(config.model), progress)
     if shape is None:
         for section in (WORDS, questions.SECTION):
@@ -102,8 +85,7 @@ def locate(config: RuntimeConfig, progress: Progress) -> tuple[Place, Finding]:
     return place, ok(f"{place.path}, tokenizer {place.tokenizer}")
 
 
-def _examine_files(report: Report, place: Place, progress: Progress) -> bool:
-    """True when the weights can be opened."""
+def _examine_files(report: Report, place: Place, progress: Progress) -> None:
     listed = files.model_files(place.path, place.tokenizer)
     report.check(FILES, "index", lambda: files.check_index(place.path), AGAIN)
     report.check(FILES, "safetensors headers", lambda: files.check_headers(listed), AGAIN)
@@ -113,7 +95,6 @@ def _examine_files(report: Report, place: Place, progress: Progress) -> bool:
     for file, sha256 in hashed or ():
         judge = partial(files.judge_digest, file, sha256, place.is_bundled)
         report.check(FILES, f"sha256 of {file.name}", judge, AGAIN)
-    return hashed is not None
 
 
 def _read_whole(listed: list[Path], progress: Progress) -> tuple[list[tuple[Path, str]], Finding]:
@@ -128,6 +109,7 @@ def _examine_tensors(
     config = report.learn(TENSORS, "config.json", lambda: _read_config(place.path, default), AGAIN)
     opened = report.learn(TENSORS, "checkpoint", lambda: _open(place.path), AGAIN)
     if opened is None:
+        report.add(TENSORS, "names, shapes, numbers", skipped("the checkpoint cannot be opened"))
         return config
     if config is not None:
         # The tensors tell what an early release's configuration leaves out.
@@ -216,7 +198,7 @@ def _examine_answers(
         else:
             questions.ask_known(report, engine, name)
     finally:
-        engine._engine.close(drain=False)
+        asyncio.run(engine.shutdown(drain=False))
 
 
 def _start(config: RuntimeConfig, progress: Progress) -> tuple[tuple[InferenceEngine, bool], Finding]:

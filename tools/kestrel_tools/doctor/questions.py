@@ -6,7 +6,7 @@ are judged loosely, and one odd answer is a warning, while mostly wrong ones say
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -23,7 +23,6 @@ from kestrel_tools.doctor.formats import PICTURES
 from kestrel_tools.doctor.report import Finding, Report, Verdict, fault, ok, warning
 
 SECTION = "questions"
-GREEDY = {"temperature": 0.0}
 BROKEN = "Look at the rows above first; if they are all ok, send this report to the project."
 WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
@@ -71,12 +70,20 @@ class Question:
     arguments: dict[str, Any]
     expected: str
     is_right: Callable[[dict[str, Any]], bool]
-    settings: dict[str, Any] = field(default_factory=lambda: dict(GREEDY))
+    max_tokens: int = 128  # a broken model may never end
+    max_objects: int = 20
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The likeliest of everything; boxes and points are that always."""
+        if self.skill in ("query", "caption"):
+            return {"temperature": 0.0, "max_tokens": self.max_tokens}
+        return {"max_objects": self.max_objects}
 
     @property
     def name(self) -> str:
-        said = " ".join(str(value) for value in self.arguments.values() if value is not True)
-        return f"{self.skill} {said!r} of {self.picture}"
+        said = ", ".join(name if value is True else str(value) for name, value in self.arguments.items())
+        return f"{self.skill}: {said} ({self.picture})"
 
 
 def says(word: str) -> Callable[[dict[str, Any]], bool]:

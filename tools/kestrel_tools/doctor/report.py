@@ -71,9 +71,9 @@ T = TypeVar("T")
 
 
 class Report:
-    """Collects the rows. `say` is told what is being checked."""
+    """Collects the rows. `say` is told the section and the check that comes next."""
 
-    def __init__(self, say: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(self, say: Callable[[str, str], None] = lambda section, check: None) -> None:
         self.rows: list[Row] = []
         self._say = say
 
@@ -86,7 +86,7 @@ class Report:
 
     def learn(self, section: str, check: str, look: Callable[[], tuple[T, Finding]], advice: str) -> T | None:
         """As `check`, for what later checks need: the value that was learned, or None after an exception."""
-        self._say(f"{section}: {check}")
+        self._say(section, check)
         try:
             value, finding = look()
         except Exception as error:  # a doctor must not die of the patient
@@ -126,17 +126,20 @@ class Report:
 
     def print(self, console: Console) -> None:
         table = Table(show_lines=False, pad_edge=False)
-        for title in ("section", "check", "verdict"):
-            table.add_column(title, overflow="fold")
+        table.add_column("section")
+        table.add_column("check", max_width=32, overflow="fold")
+        table.add_column("verdict")
         table.add_column("found", ratio=3, overflow="fold")
-        table.add_column("what to do", ratio=2, overflow="fold")
+        with_advice = any(row.advice for row in self.rows)
+        if with_advice:
+            table.add_column("what to do", ratio=2, overflow="fold")
         before = None
         for row in self.rows:
             if before not in (None, row.section):
                 table.add_section()
             shown = Text(row.section if row.section != before else "")
             verdict = Text(row.verdict.value, style=COLOURS[row.verdict])
-            table.add_row(shown, Text(row.check), verdict, Text(row.found), Text(row.advice))
+            table.add_row(shown, Text(row.check), verdict, Text(row.found), *[Text(row.advice)] * with_advice)
             before = row.section
         console.print(table)
 

@@ -73,7 +73,7 @@ def check_round_trips(tokenizer: Tokenizer) -> Finding:
     if lost:
         return fault(f"text is lost: {first_names(lost)}", TAKE_STARMIE)
     how = ", capitals as small letters (its own habit)" if lowered else ""
-    return ok(f"{len(TEXTS)} texts of nine scripts and emoji come back whole{how}")
+    return ok(f"{len(TEXTS)} texts in six scripts and emoji come back whole{how}")
 
 
 def check_spellings(tokenizer: Tokenizer, config: MoondreamConfig) -> Finding:
