@@ -10,8 +10,7 @@ import os
 import sys
 from pathlib import Path
 
-from kestrel_core.config import RuntimeConfig
-from kestrel_core.engine import InferenceEngine
+from kestrel_core import InferenceEngine, RuntimeConfig
 
 BUNDLED = {"KESTREL_MODEL": "moondream-tiny", "KESTREL_DEVICE": "cpu"}  # unless told otherwise
 
@@ -29,4 +28,6 @@ async def main(picture: str, length: str = "normal") -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(f"usage: {sys.argv[0]} PICTURE [short|normal|long]")
     asyncio.run(main(*sys.argv[1:]))

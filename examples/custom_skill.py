@@ -1,78 +1,67 @@
-"""A skill of your own: a question that can only be answered with yes or no, in a single token.
+"""A skill of your own, in one file: how many of something there are, counted over point's decoding.
 
-    python examples/custom_skill.py client/samples/shapes.png "Is there a green star?"
+    python examples/custom_skill.py client/samples/circles.png "green circle"
 
-A skill says how to ask and how to read. Here the model is asked as for any query, but all that can be read
-from it is the first token of a yes or of a no. The engine batches and caches it like its own skills.
+Serve it, and ask for it like any other; nothing else has to be changed:
+
+    KESTREL_SKILLS=examples/custom_skill.py:Count kestrel serve --demo
+    python client/run.py --image client/samples/circles.png --skill count --object "green circle"
+    curl localhost:8000/v2/models/moondream/generate -d '{"SKILL": "count", "OBJECT": "...", "IMAGE": "..."}'
+
+A skill says what it takes, how to ask and how to read. What has a tensor of its own (OBJECT here) comes by
+it; all other arguments (`least` here) come in ARGUMENTS, a JSON object.
 """
 
 import asyncio
 import os
 import sys
-from pathlib import Path
 from typing import Any
 
-from kestrel_core.config import RuntimeConfig
-from kestrel_core.engine import InferenceEngine
-from kestrel_core.loop.sequence import Prompt, Turn
-from kestrel_core.loop.step import Kind, Readout, Sample
-from kestrel_core.protocol.messages import EngineResult, Request
-from kestrel_core.skills.spec import Language
-from kestrel_core.skills.standard import standard_skills
-from kestrel_core.skills.text import QuerySkill
+from kestrel_core import Argument, InferenceEngine, Language, Request, RuntimeConfig, builtin_skills
+from kestrel_core.loop.sequence import Reply
+from kestrel_core.skills.arguments import takes
+from kestrel_core.skills.spatial import ObjectsReply, PointSkill
 
 BUNDLED = {"KESTREL_MODEL": "moondream-tiny", "KESTREL_DEVICE": "cpu"}  # unless told otherwise
 
 
-class YesNoReply:
-    def __init__(self, yes: set[int], no: set[int]) -> None:
-        self._yes = yes
-        self._readout = Readout(Kind.TOKEN, choices=(*sorted(yes), *sorted(no)))
-        self._answer: bool | None = None
+class Count(PointSkill):
+    """Asks as point does; its answer is the number, and whether that is enough."""
 
-    def readout(self, ahead: int = 0) -> Readout:
-        return self._readout
+    name = "count"
+    meaning = "how many there are of what fits the words"
+    arguments = (
+        takes("object", required=True),
+        Argument("least", int, "so many are enough", default=1, least=0, most=1000),
+    )
+    answers = "`count`, and `enough`: whether there are at least as many as asked for"
 
-    def take(self, sample: Sample) -> Turn:
-        self._answer = sample.token in self._yes
-        return Turn(finish="stop")
+    def reply(self, request: Request, language: Language) -> Reply:
+        return CountReply(request, language)
 
-    def cut(self) -> Turn:
-        return Turn(finish="length")
+
+class CountReply(ObjectsReply):
+    def __init__(self, request: Request, language: Language) -> None:
+        super().__init__(request, language, with_size=False)
+        self._least = request.arguments.get("least", 1)
 
     def output(self) -> dict[str, Any]:
-        return {"yes": self._answer}
+        count = len(super().output()["points"])
+        return {"count": count, "enough": count >= self._least}
 
 
-class YesNoSkill:
-    name = "yes_no"
-    greedy = True
-
-    def prompt(self, request: Request, language: Language) -> Prompt:
-        return QuerySkill().prompt(request, language)
-
-    def reply(self, request: Request, language: Language) -> YesNoReply:
-        def begin(*words: str) -> set[int]:
-            return {language.tokenizer.encode(word)[0] for word in words}
-
-        yes, no = begin("Yes", " Yes"), begin("No", " No")
-        return YesNoReply(yes - no, no - yes)  # where a lone space is a token, it says neither
-
-
-async def main(picture: str, *questions: str) -> None:
-    image = Path(picture).read_bytes()
-    skills = standard_skills().with_skill(YesNoSkill())
-    engine = await InferenceEngine.create(
-        RuntimeConfig.from_environment({**BUNDLED, **os.environ}), skills=skills
-    )
+async def main(picture: str, *objects: str) -> None:
+    config = RuntimeConfig.from_environment({**BUNDLED, **os.environ})
+    engine = await InferenceEngine.create(config, skills=builtin_skills().with_skill(Count()))
     try:
-        answers = [engine.submit("yes_no", image, question=question) for question in questions]
-        for question, result in zip(questions, await asyncio.gather(*answers), strict=True):
-            assert isinstance(result, EngineResult)
-            print(f"{question} {'yes' if result.output['yes'] else 'no'}")
+        answers = await asyncio.gather(*(engine.ask("count", picture, object=one) for one in objects))
+        for one, answer in zip(objects, answers, strict=True):
+            print(f"{one}: {answer.output['count']}")
     finally:
         await engine.shutdown()
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(f"usage: {sys.argv[0]} PICTURE OBJECT ...")
     asyncio.run(main(*sys.argv[1:]))

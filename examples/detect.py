@@ -10,8 +10,7 @@ import os
 import sys
 from pathlib import Path
 
-from kestrel_core.config import RuntimeConfig
-from kestrel_core.engine import InferenceEngine
+from kestrel_core import InferenceEngine, RuntimeConfig
 
 BUNDLED = {"KESTREL_MODEL": "moondream-tiny", "KESTREL_DEVICE": "cpu"}  # unless told otherwise
 
@@ -19,7 +18,7 @@ BUNDLED = {"KESTREL_MODEL": "moondream-tiny", "KESTREL_DEVICE": "cpu"}  # unless
 async def main(picture: str, thing: str) -> None:
     engine = await InferenceEngine.create(RuntimeConfig.from_environment({**BUNDLED, **os.environ}))
     try:
-        result = await engine.detect(Path(picture).read_bytes(), thing, settings={"max_objects": 20})
+        result = await engine.detect(Path(picture).read_bytes(), thing, max_objects=20)
         boxes = result.output["objects"]
         print(f"{len(boxes)} x {thing}")
         for box in boxes:
@@ -29,4 +28,6 @@ async def main(picture: str, thing: str) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(f"usage: {sys.argv[0]} PICTURE OBJECT")
     asyncio.run(main(*sys.argv[1:]))

@@ -11,8 +11,7 @@ import os
 import sys
 from pathlib import Path
 
-from kestrel_core.config import RuntimeConfig
-from kestrel_core.engine import InferenceEngine
+from kestrel_core import InferenceEngine, RuntimeConfig
 
 BUNDLED = {"KESTREL_MODEL": "moondream-tiny", "KESTREL_DEVICE": "cpu"}  # unless told otherwise
 
@@ -21,13 +20,15 @@ async def main(picture: str, *questions: str) -> None:
     image = Path(picture).read_bytes()
     engine = await InferenceEngine.create(RuntimeConfig.from_environment({**BUNDLED, **os.environ}))
     try:
-        answers = [engine.query(image, question, settings={"max_tokens": 256}) for question in questions]
+        answers = [engine.query(image, question, max_tokens=256) for question in questions]
         for question, result in zip(questions, await asyncio.gather(*answers), strict=True):
-            print(f"{question}\n  {result.output['answer']}")
+            print(f"{question}\n  {result.text}")
             print(f"  {result.metrics.output_tokens} tokens, {result.metrics.cached_tokens} from the cache")
     finally:
         await engine.shutdown()
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(f"usage: {sys.argv[0]} PICTURE QUESTION ...")
     asyncio.run(main(*sys.argv[1:]))

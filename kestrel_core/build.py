@@ -1,10 +1,10 @@
 """Puts the rooms together: weights, tokenizer, device, scheduler and loop. Nobody else knows them all."""
 
-import gc
-import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,43 +13,30 @@ import torch
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.intake import hub
 from kestrel_core.intake.images import ImageLimits
+from kestrel_core.intake.models import MODELS, find_model
 from kestrel_core.intake.preparing import Preparer
 from kestrel_core.intake.tokenizer import Tokenizer
 from kestrel_core.loop.metrics import Metrics
 from kestrel_core.loop.step_loop import QueueLimits, StepLoop
-from kestrel_core.moondream.checkpoint.files import open_checkpoint
-from kestrel_core.moondream.checkpoint.weights import load_config, load_weights, random_weights
-from kestrel_core.moondream.config import (
-    MOONDREAM2,
-    MOONDREAM3,
-    MOONDREAM_TINY,
-    MoondreamConfig,
-    VisionConfig,
-)
-from kestrel_core.moondream.fast_text import speed_up
+from kestrel_core.moondream.checkpoint.weights import load_config
+from kestrel_core.moondream.config import MoondreamConfig
+from kestrel_core.moondream.loading import DTYPES as DTYPES
+from kestrel_core.moondream.loading import load_network, parse_dtype, random_network
+from kestrel_core.moondream.loading import parse_device as parse_device
 from kestrel_core.moondream.model import Moondream
-from kestrel_core.moondream.ops.choose import choose_fused
-from kestrel_core.protocol.errors import BadCheckpoint, InvalidRequest
+from kestrel_core.protocol.errors import EngineFailed, InvalidRequest
 from kestrel_core.runtime.cuda_runtime import CudaRuntime
+from kestrel_core.runtime.fast_paths import FastPaths
 from kestrel_core.runtime.graphs import Graphs
 from kestrel_core.runtime.kv_cache import KVCache
+from kestrel_core.runtime.memory import affordable_tokens, free_bytes
 from kestrel_core.runtime.torch_runtime import TorchRuntime, best_page_size
-from kestrel_core.runtime.vision.crop_batches import MAX_BATCH_CROPS, CropBatches
 from kestrel_core.runtime.vision.image_encoder import ImageEncoder
 from kestrel_core.scheduler.pages import PagePool
 from kestrel_core.scheduler.prefix_cache import PrefixCache
 from kestrel_core.scheduler.scheduler import Limits, Scheduler
-from kestrel_core.skills.spec import Language, SkillRegistry
-from kestrel_core.skills.standard import standard_skills
-
-DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
-CONFIGS = {
-    "moondream2": MOONDREAM2,
-    "moondream3-preview": MOONDREAM3,
-    "moondream3.1-9B-A2B": MOONDREAM3,
-    "moondream-tiny": MOONDREAM_TINY,
-}
-BUNDLED = {"moondream-tiny": Path(__file__).with_name("bundled") / "moondream-tiny"}
+from kestrel_core.skills.registry import SkillRegistry, builtin_skills
+from kestrel_core.skills.spec import Language
 
 Progress = Callable[[int, int], None]
 
@@ -59,32 +46,31 @@ class LoadedModel:
     network: Moondream
     language: Language
     device: torch.device
-    batches: dict[tuple[object, ...], CropBatches] = field(default_factory=dict)  # by the options they follow
 
-    def crop_batches(self, config: RuntimeConfig) -> CropBatches:
-        """Made and captured once for all engines over this model, of which one computes at a time."""
-        options = (config.compile, config.vision_dtype, config.cuda_graphs)
-        if options not in self.batches:
-            self.batches[options] = CropBatches(
-                self.network.vision,
-                compile=config.compile == "auto",
-                vision_dtype="fp8" if config.vision_dtype == "fp8" else "auto",
-                max_crops=affordable_crops(self.network.config.vision, _free_bytes(self.device)),
-                graphs=Graphs(self.device) if config.cuda_graphs else None,
-            )
-        return self.batches[options]
+    @cached_property
+    def fast_paths(self) -> FastPaths:
+        return FastPaths(self.network)
 
 
 @dataclass(frozen=True)
 class Engine:
-    """A running engine: the loop is its door, the rest is there to be looked at."""
+    """A running engine: requests enter by the loop, the rest is there to be looked at."""
 
     loop: StepLoop
     language: Language
     runtime: TorchRuntime | CudaRuntime
+    settled: dict[str, str] = field(default_factory=dict)  # what `in_use` tells beside the runtime's part
 
     def close(self, drain: bool = True) -> None:
         self.loop.close(drain)
+
+    def in_use(self) -> dict[str, str]:
+        """What the choices of the configuration came to on this machine.
+
+        model, generation, device, dtype, vision_dtype (a dtype, or float8), runtime (cuda, torch), attention
+        (flashinfer, sdpa), graphs (on, off, partly), kernels (ours, torch).
+        """
+        return {**self.settled, **self.runtime.in_use()}
 
     def metrics(self) -> dict[str, Any]:
         scheduler, encoder = self.loop.scheduler, self.runtime.encode_image
@@ -101,6 +87,7 @@ class Engine:
             **device,
             "queued": self.loop.num_queued,
             "queued_bytes": self.loop.queued_bytes,
+            "prepared_bytes": self.loop.prepared_bytes,
             "running": scheduler.num_running,
             "preemptions": scheduler.num_preemptions,
             "pages_free": free,
@@ -117,7 +104,10 @@ def build_engine(
     progress: Progress | None = None,
     warming: Progress | None = None,
 ) -> Engine:
-    """Load the model, of which `progress` tells, warm it up (`warming`), and start the engine's thread."""
+    """Load the model, warm it up and start the engine's thread.
+
+    `progress` is told how far loading is, `warming` how far the warm-up is.
+    """
     return start_engine(open_model(config, progress), config, skills, warming)
 
 
@@ -140,7 +130,7 @@ def assemble_engine(
     overlaps: bool | None = None,
     warming: Progress | None = None,
 ) -> Engine:
-    """An engine whose loop nobody turns yet: for callers that call `loop.step()` themselves.
+    """An engine whose loop does not run yet: for callers that call `loop.step()` themselves.
 
     Steps overlap where the device works by itself, unless `overlaps` says otherwise.
     """
@@ -155,6 +145,7 @@ def assemble_engine(
     runtime = _runtime(model, config, page_size, max_context, overlaps)
     if isinstance(runtime, CudaRuntime):
         runtime.warm_up(config.max_step_tokens, warming)
+        _require_all_graphs(runtime, config)
     num_pages = runtime.num_pages
     pool, metrics = PagePool(num_pages), Metrics()
     scheduler = Scheduler(
@@ -166,7 +157,7 @@ def assemble_engine(
     loop = StepLoop(
         runtime,
         scheduler,
-        skills or standard_skills(),
+        skills or builtin_skills(),
         model.language,
         Preparer(
             shape.vision,
@@ -174,7 +165,8 @@ def assemble_engine(
             time.monotonic,
             metrics.image_decode_s.observe,
             leave_cutting=runtime.encode_image.cuts,
-        ),
+        ).prepare,
+        ThreadPoolExecutor(config.num_image_workers, thread_name_prefix="kestrel-prepare"),
         QueueLimits(
             config.max_queue,
             config.max_queue_bytes,
@@ -183,30 +175,26 @@ def assemble_engine(
             config.default_timeout_s,
         ),
         metrics,
-        config.num_image_workers,
     )
-    return Engine(loop, model.language, runtime)
+    return Engine(loop, model.language, runtime, _settled(model, config, runtime))
 
 
 def _runtime(
     model: LoadedModel, config: RuntimeConfig, page_size: int, max_context: int, overlaps: bool | None
 ) -> TorchRuntime | CudaRuntime:
     network, on_cuda = model.network, model.device.type == "cuda"
-    fast = on_cuda and config.runtime == "auto"
     tokens = config.kv_cache_tokens or 2 * config.max_batch_size * max_context
     encoder = None
+    if on_cuda and config.runtime == "auto":
+        batches = model.fast_paths.crop_batches(config.compile, config.vision_dtype, config.cuda_graphs)
+        encoder = ImageEncoder(network.vision, batches)
+        encoder.warm_up()  # before the KV cache, which gets what is left
     if on_cuda:
-        if not fast or config.compile == "off":
-            network.text.fast = None
-        elif network.text.fast is None:
-            speed_up(network.text, choose_fused(model.device))
-        if fast:
-            encoder = ImageEncoder(network.vision, model.crop_batches(config))
-            encoder.warm_up()  # before the KV cache, which gets what is left
         cell_bytes = KVCache.bytes_per_cell(network.config.text, network.text.wte.dtype)
-        tokens = affordable_tokens(tokens, max_context, cell_bytes, _free_bytes(model.device))
+        tokens = affordable_tokens(tokens, max_context, cell_bytes, free_bytes(model.device))
     num_pages = 1 + max(-(-tokens // page_size), -(-max_context // page_size))
     if encoder is None:
+        _refuse_what_is_required(model, config)
         return TorchRuntime(network, num_pages, page_size, bool(overlaps))
     return CudaRuntime(
         network,
@@ -215,44 +203,51 @@ def _runtime(
         config.max_batch_size,
         max_context,
         encoder,
+        forward=model.fast_paths.text if config.compile != "off" else None,
         flashinfer=config.flashinfer,
-        graphs=Graphs(model.device) if config.cuda_graphs else None,
+        graphs=Graphs.wanted(model.device, config.cuda_graphs),
         overlaps=overlaps is not False,
     )
 
 
-def _free_bytes(device: torch.device) -> int:
-    if device.type != "cuda":
-        return sys.maxsize
-    gc.collect()  # an engine before this one may still lie about
-    torch.cuda.empty_cache()
-    free_bytes: int = torch.cuda.mem_get_info(device)[0]
-    return free_bytes
+def _refuse_what_is_required(model: LoadedModel, config: RuntimeConfig) -> None:
+    for name in ("flashinfer", "cuda_graphs", "compile"):
+        if getattr(config, name) == "required":
+            raise EngineFailed(
+                f"{name} is required, and only the fast runtime on a CUDA device has it; device is "
+                f'"{model.device}" and runtime is "{config.runtime}"'
+            )
 
 
-def affordable_crops(vision: VisionConfig, free_bytes: int) -> int:
-    """As many crops in a batch as are good for speed and take a tenth of what is free: some 20 MB each."""
-    numbers = vision.num_patches * (9 * vision.enc_dim + vision.enc_ff_dim)
-    return max(1, min(MAX_BATCH_CROPS, free_bytes // (10 * 2 * numbers)))
-
-
-def affordable_tokens(wanted: int, max_context: int, cell_bytes: int, free_bytes: int) -> int:
-    """As many positions of KV as are wanted and fit; a fifth, or a GiB at least, is left to the computing."""
-    fitting = int(free_bytes - max(free_bytes / 5, 2**30)) // cell_bytes
-    if fitting < max_context:
-        raise BadCheckpoint(
-            f"the KV cache of one sequence of {max_context:,} positions needs "
-            f"{max_context * cell_bytes / 2**30:.1f} GiB, and {free_bytes / 2**30:.1f} GiB of the device are "
-            "free; lower max_context or free some memory"
+def _require_all_graphs(runtime: CudaRuntime, config: RuntimeConfig) -> None:
+    if config.cuda_graphs == "required" and runtime.in_use()["graphs"] != "on":
+        raise EngineFailed(
+            "CUDA graphs are required, and without FlashInfer the largest steps cannot be captured; lower "
+            "max_batch_size or install FlashInfer"
         )
-    return min(wanted, fitting)
+
+
+def _settled(
+    model: LoadedModel, config: RuntimeConfig, runtime: TorchRuntime | CudaRuntime
+) -> dict[str, str]:
+    weight, fast = model.network.text.wte, isinstance(runtime, CudaRuntime)
+    dtype = str(weight.dtype).removeprefix("torch.")
+    return {
+        "model": config.model if config.model_path is None else Path(config.model_path).name,
+        "generation": str(model.network.config.generation),
+        "device": str(model.device),
+        "dtype": dtype,
+        "vision_dtype": "float8" if fast and config.vision_dtype == "fp8" else dtype,
+        "kernels": model.fast_paths.fused(config.compile).name if fast else "torch",
+    }
 
 
 def open_model(config: RuntimeConfig, progress: Progress | None = None) -> LoadedModel:
     """The model a configuration names: from disk, bundled, from the hub's cache, or with random weights."""
     device = parse_device(config.device)
-    dtype = DTYPES[config.dtype] if config.dtype != "auto" else _natural_dtype(device)
-    default = CONFIGS.get(config.model)
+    dtype = parse_dtype(config.dtype, device)
+    known = MODELS.get(config.model)
+    default = known.config if known else None
     tokenizer = Path(config.tokenizer_path) if config.tokenizer_path else None
     if config.model_path is not None:
         if config.weights == "random":
@@ -261,12 +256,10 @@ def open_model(config: RuntimeConfig, progress: Progress | None = None) -> Loade
             )
         return load_model(Path(config.model_path), tokenizer, device, dtype, default, progress)
     if config.weights == "random":
-        if default is None:
-            raise BadCheckpoint(f'there is no model "{config.model}"; there are {", ".join(CONFIGS)}')
-        return _random_model(config, default, tokenizer, device, dtype)
-    if config.model in BUNDLED:
-        return load_model(BUNDLED[config.model], tokenizer, device, dtype, default, progress)
-    files = hub.fetch_model(config.model, progress)
+        return _random_model(config, find_model(config.model).config, tokenizer, device, dtype)
+    if known and known.folder:
+        return load_model(known.folder, tokenizer, device, dtype, default, progress)
+    files = hub.fetch_model(config.model, progress, config.revision)
     return load_model(files.folder, tokenizer or files.tokenizer, device, dtype, default, progress)
 
 
@@ -281,10 +274,8 @@ def load_model(
     """A checkpoint from disk. `tokenizer` is its `tokenizer.json`, if that is not beside the weights."""
     config = load_config(path, default)
     words = Tokenizer.from_file(tokenizer or _folder(path) / "tokenizer.json", config)
-    with torch.device("meta"):
-        network = Moondream(config)
-    load_weights(network, config, open_checkpoint(path), device, dtype, progress)
-    return LoadedModel(network.eval(), Language(config, words), device)
+    network = load_network(path, config, device, dtype, progress)
+    return LoadedModel(network, Language(config, words), device)
 
 
 def _random_model(
@@ -296,28 +287,9 @@ def _random_model(
 ) -> LoadedModel:
     path = tokenizer or (_folder(Path(config.model_path)) / "tokenizer.json" if config.model_path else None)
     words = Tokenizer.from_file(path, shape) if path is not None else Tokenizer.of_bytes(shape)
-    with torch.device("meta"):
-        network = Moondream(shape)
-    random_weights(network, device, dtype, config.seed)
-    return LoadedModel(network.eval(), Language(shape, words), device)
+    network = random_network(shape, device, dtype, config.seed)
+    return LoadedModel(network, Language(shape, words), device)
 
 
 def _folder(checkpoint: Path) -> Path:
     return checkpoint if checkpoint.is_dir() else checkpoint.parent
-
-
-def _natural_dtype(device: torch.device) -> torch.dtype:
-    return torch.bfloat16 if device.type == "cuda" else torch.float32
-
-
-def parse_device(name: str) -> torch.device:
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        raise InvalidRequest(f'device "{name}" is not one; use cpu, cuda or cuda:N') from None
-    if device.type not in ("cpu", "cuda"):
-        raise InvalidRequest(f'device "{name}" is not supported; use cpu, cuda or cuda:N')
-    found = torch.cuda.device_count()
-    if device.type == "cuda" and (device.index or 0) >= found:
-        raise BadCheckpoint(f'device "{name}" is asked for, and there are {found} CUDA devices; use cpu')
-    return device

@@ -1,34 +1,86 @@
-"""How the engine runs: one frozen dataclass, from keywords, `KESTREL_*` variables or Triton parameters."""
+"""How the engine runs: one frozen dataclass, from keywords, `KESTREL_*` variables or Triton parameters.
+
+All three are checked here, once: an unknown name is refused with the nearest known one, and so is a value of
+the wrong type.
+"""
 
 import math
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any, get_args, get_type_hints
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache, wraps
+from typing import Any, TypeVar, get_args, get_type_hints
 
+from kestrel_core.intake.models import DEFAULT, MODELS
 from kestrel_core.protocol.errors import InvalidRequest
+from kestrel_core.protocol.names import nearest
+
+PREFIX = "KESTREL_"
+RENAMED = {"weights_path": "model_path", "max_seq_length": "max_context"}  # names of older versions
+# Variables that have their place in the contract and no field yet, because adapters are not served yet. They
+# are accepted, so that a deployment may set them in advance.
+LATER = {"adapters", "adapter_hub", "max_adapters", "max_adapter_rank"}
+# Kubernetes sets such variables in every pod beside a service called `kestrel`; they are nobody's mistake.
+SERVICE_LINK = re.compile(r"KESTREL_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)\w*)?)")
+TYPES = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+SWITCH = ("auto", "off", "required")
+CHOICES = {
+    "weights": ("checkpoint", "random"),
+    "dtype": ("auto", "float32", "bfloat16", "float16"),
+    "runtime": ("auto", "torch"),
+    "flashinfer": SWITCH,
+    "cuda_graphs": SWITCH,
+    "compile": SWITCH,
+    "vision_dtype": ("auto", "fp8"),
+}
+YES_OR_NO = {"1": True, "true": True, "0": False, "false": False}
+
+Config = TypeVar("Config")
 
 
 def _option(default: Any, meaning: str) -> Any:
     return field(default=default, metadata={"meaning": meaning})
 
 
+def _refusing_unknown_names(made: type[Config]) -> type[Config]:
+    """A dataclass's own `__init__` answers an unknown keyword with a TypeError that helps nobody."""
+    initialise = made.__init__
+
+    @wraps(initialise)
+    def checked(self: Config, *values: Any, **options: Any) -> None:
+        _check_names(options)
+        initialise(self, *values, **options)
+
+    made.__init__ = checked  # type: ignore[method-assign, assignment]
+    return made
+
+
+@_refusing_unknown_names
 @dataclass(frozen=True, slots=True)
 class RuntimeConfig:
-    model: str = _option(
-        "moondream3-preview", "moondream2, moondream3-preview, moondream3.1-9B-A2B or moondream-tiny"
-    )
+    model: str = _option(DEFAULT, f"{', '.join([*MODELS][:-1])} or {[*MODELS][-1]}")
     model_path: str | None = _option(None, "local checkpoint: a folder, a safetensors file or index, a .pt")
+    revision: str | None = _option(
+        None, "commit, tag or branch of the model's repository, where the pinned default is not wanted"
+    )
     tokenizer_path: str | None = _option(None, "tokenizer.json, where it is not beside the checkpoint")
     weights: str = _option("checkpoint", "checkpoint, or random: seeded weights of the model's shape")
     seed: int = _option(0, "of random weights")
     device: str = _option("cuda", "cuda, cuda:N or cpu")
     dtype: str = _option("auto", "auto (bfloat16 on CUDA, float32 on CPU), float32, bfloat16 or float16")
     runtime: str = _option("auto", "the device half: auto (the fast one on CUDA), or torch, the plain path")
-    flashinfer: str = _option("auto", "auto: FlashInfer's attention where it runs (CUDA, 16 bits), or off")
-    cuda_graphs: bool = _option(True, "on CUDA, capture steps into graphs at start and replay them")
-    compile: str = _option("auto", "auto: fused and compiled kernels where they win (CUDA), or off")
+    flashinfer: str = _option(
+        "auto", "FlashInfer's attention: auto (where it runs: CUDA, 16 bits), off, or required"
+    )
+    cuda_graphs: str = _option(
+        "auto", "capture steps into graphs at start and replay them: auto (on CUDA), off, or required"
+    )
+    compile: str = _option(
+        "auto", "fused and compiled kernels: auto (where they win, on CUDA), off, or required"
+    )
     vision_dtype: str = _option("auto", "auto (as dtype), or fp8: pictures are encoded in 8 bits (CUDA)")
+    skills: str | None = _option(None, "skills of your own: module:name or file.py:name, by comma")
     max_batch_size: int = _option(4, "sequences decoded together")
     max_context: int | None = _option(
         None, "positions of a sequence, the image's included; as the model's config says"
@@ -42,6 +94,9 @@ class RuntimeConfig:
     )
     max_queue: int = _option(256, "requests that may wait; more are refused")
     max_queue_bytes: int = _option(512 * 2**20, "bytes of pictures that may wait; more are refused")
+    max_prepared_bytes: int = _option(
+        512 * 2**20, "bytes of decoded pictures that may wait before they are computed"
+    )
     priority_s: float = _option(10.0, "seconds of waiting that outweigh one step of priority")
     default_timeout_s: float | None = _option(None, "deadline of requests that bring none")
     image_workers: int | None = _option(
@@ -51,20 +106,9 @@ class RuntimeConfig:
     max_image_pixels: int = _option(100_000_000, "of a picture, read from its header")
 
     def __post_init__(self) -> None:
-        for option in fields(self):
-            value = getattr(self, option.name)
-            if type(value) in (int, float) and option.name != "seed" and not 0 < value < math.inf:
-                raise InvalidRequest(f"{option.name} is {value}; it must be more than 0, and finite")
-        for name, known in (
-            ("weights", ("checkpoint", "random")),
-            ("dtype", ("auto", "float32", "bfloat16", "float16")),
-            ("runtime", ("auto", "torch")),
-            ("flashinfer", ("auto", "off")),
-            ("compile", ("auto", "off")),
-            ("vision_dtype", ("auto", "fp8")),
-        ):
-            if getattr(self, name) not in known:
-                raise InvalidRequest(f'{name} is "{getattr(self, name)}"; it can be {", ".join(known)}')
+        for name in _types():
+            value = _checked(name, getattr(self, name))
+            object.__setattr__(self, name, value)  # as the class is frozen
 
     @property
     def max_step_tokens(self) -> int:
@@ -77,19 +121,14 @@ class RuntimeConfig:
 
     @classmethod
     def from_strings(cls, values: Mapping[str, str]) -> "RuntimeConfig":
-        """From texts by field name, as Triton's parameters are; an unknown name is an error."""
-        hints = get_type_hints(cls)
-        unknown = sorted(set(values) - set(hints))
-        if unknown:
-            raise InvalidRequest(f"there is no option {', '.join(unknown)}; there are {', '.join(hints)}")
-        return cls(**{name: _parse(name, hints[name], text) for name, text in values.items()})
+        """From texts by field name, as Triton's parameters are."""
+        _check_names(values)
+        return cls(**{name: _parse(name, text) for name, text in values.items()})
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None, **fixed: str) -> "RuntimeConfig":
         """`KESTREL_MODEL`, `KESTREL_MAX_BATCH_SIZE` and so on; `fixed` ones win over them."""
-        source = os.environ if environment is None else environment
-        found = {option.name: source.get(f"KESTREL_{option.name.upper()}", "") for option in fields(cls)}
-        return cls.from_strings({name: text for name, text in found.items() if text} | fixed)
+        return cls.from_strings(_from_variables(os.environ if environment is None else environment) | fixed)
 
     @classmethod
     def from_parameters(
@@ -98,32 +137,95 @@ class RuntimeConfig:
         instance: int = 0,
         environment: Mapping[str, str] | None = None,
     ) -> "RuntimeConfig":
-        """The environment's, and from a Triton model's parameters what the environment leaves open.
+        """From the environment, and where that says nothing, from the parameters of a Triton model.
 
         The parameter `devices` is a list by comma: each instance of the model takes its own.
         """
         given = dict(parameters)
-        if devices := [name.strip() for name in given.pop("devices", "").split(",") if name.strip()]:
-            if instance >= len(devices):
-                raise InvalidRequest(
-                    f"devices names {len(devices)} and this is instance {instance + 1}; name one for each"
-                )
-            given["device"] = devices[instance]
-        cls.from_strings(given)  # so that a wrong name is an error here too
-        source = os.environ if environment is None else environment
-        return cls.from_environment(
-            {f"KESTREL_{name.upper()}": text for name, text in given.items()}
-            | {name: text for name, text in source.items() if text}
+        devices = [name.strip() for name in given.pop("devices", "").split(",") if name.strip()]
+        cls.from_strings(given)  # a wrong parameter is an error even where a variable takes its place
+        chosen = given | _from_variables(os.environ if environment is None else environment)
+        if devices:
+            chosen["device"] = _own_device(devices, instance, chosen.get("device"))
+        return cls.from_strings(chosen)
+
+
+def variable(option: str) -> str:
+    """The environment variable of an option."""
+    return PREFIX + option.upper()
+
+
+def _from_variables(environment: Mapping[str, str]) -> dict[str, str]:
+    """The texts of our variables by field name, without empty ones."""
+    known = {variable(name): name for name in _types()}
+    found = {name: text for name, text in environment.items() if name.startswith(PREFIX) and text}
+    for name in found:
+        if name not in known and name not in map(variable, LATER) and not SERVICE_LINK.fullmatch(name):
+            raise InvalidRequest(f"there is no variable {name}{_hint(name, known, variable)}")
+    return {known[name]: text for name, text in found.items() if name in known}
+
+
+def _own_device(devices: list[str], instance: int, device: str | None) -> str:
+    """The instance's own device. The option `device` may name them all: cuda:0 and cuda:1 are `cuda`."""
+    if device is not None and any(name != device and not name.startswith(f"{device}:") for name in devices):
+        raise InvalidRequest(
+            f"the parameter devices is {', '.join(devices)} and device ({variable('device')}) is {device}; "
+            "leave one of them out"
         )
+    if instance >= len(devices):
+        raise InvalidRequest(
+            f"devices names {len(devices)} and this is instance {instance + 1}; name one for each"
+        )
+    return devices[instance]
 
 
-def _parse(name: str, kind: Any, text: str) -> Any:
-    kinds = [arm for arm in get_args(kind) if arm is not type(None)] or [kind]
-    if kind not in kinds and text.lower() in ("", "none"):
+def _check_names(names: Iterable[str]) -> None:
+    for name in names:
+        if name not in _types():
+            raise InvalidRequest(f"there is no option {name}{_hint(name, _types(), str)}")
+
+
+def _hint(name: str, known: Iterable[str], spelt: Any) -> str:
+    replaced = {spelt(old): spelt(new) for old, new in RENAMED.items()}
+    return f"; it is called {replaced[name]} now" if name in replaced else nearest(name, known)
+
+
+@cache
+def _types() -> dict[str, tuple[type, bool]]:
+    """Of each option its type, and whether it may be None."""
+    found = {}
+    for name, hint in get_type_hints(RuntimeConfig).items():
+        kinds = get_args(hint) or (hint,)
+        found[name] = kinds[0], type(None) in kinds
+    return found
+
+
+def _checked(name: str, value: Any) -> Any:
+    kind, may_be_none = _types()[name]
+    if value is None and may_be_none:
+        return None
+    if name == "cuda_graphs" and isinstance(value, bool):  # what it took before there was `required`
+        value = "auto" if value else "off"
+    if kind is str and isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    fitting = (int, float) if kind is float else (kind,)
+    if type(value) not in fitting:  # not isinstance: True is an int
+        raise InvalidRequest(f"{name} is {value!r}; it must be {TYPES[kind]}")
+    if kind in (int, float) and name != "seed" and not 0 < value < math.inf:
+        raise InvalidRequest(f"{name} is {value}; it must be more than 0, and finite")
+    if name in CHOICES and value not in CHOICES[name]:
+        raise InvalidRequest(f'{name} is "{value}"; it can be {", ".join(CHOICES[name])}')
+    return value
+
+
+def _parse(name: str, text: str) -> Any:
+    kind, may_be_none = _types()[name]
+    word = text.strip().lower()
+    if may_be_none and word in ("", "none"):
         return None
     try:
-        if kinds[0] is bool:
-            return {"1": True, "true": True, "0": False, "false": False}[text.strip().lower()]
-        return kinds[0](text)
+        if kind is bool or (name == "cuda_graphs" and word in YES_OR_NO):
+            return YES_OR_NO[word]
+        return kind(text)
     except (KeyError, ValueError):
-        raise InvalidRequest(f'{name} is "{text}"; it must be a {kinds[0].__name__}') from None
+        raise InvalidRequest(f'{name} is "{text}"; it must be {TYPES[kind]}') from None

@@ -8,6 +8,7 @@ pages, positions, prefixes, order or draws is either noticed at once or changes 
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -15,6 +16,7 @@ from zlib import crc32
 from kestrel_core.intake.tokenizer import Tokenizer
 from kestrel_core.loop.inbox import Ticket
 from kestrel_core.loop.metrics import Metrics
+from kestrel_core.loop.preparation import PrepareImage
 from kestrel_core.loop.step import Coord, Input, Kind, PreparedImage, Sample, Size, Span, StepPlan
 from kestrel_core.loop.step_loop import QueueLimits, StepLoop
 from kestrel_core.moondream.config import MOONDREAM3, Captions, MoondreamConfig, Template, Templates
@@ -23,8 +25,8 @@ from kestrel_core.protocol.messages import Chunk, Event, Finished, Request, pars
 from kestrel_core.scheduler.pages import PagePool
 from kestrel_core.scheduler.prefix_cache import PrefixCache
 from kestrel_core.scheduler.scheduler import Limits, Scheduler
-from kestrel_core.skills.spec import Language, SkillRegistry
-from kestrel_core.skills.standard import standard_skills
+from kestrel_core.skills.registry import SkillRegistry, builtin_skills
+from kestrel_core.skills.spec import Language
 
 IMAGE_LENGTH = 5  # BOS and 2 x 2 patches
 PAGE_SIZE = 5
@@ -97,7 +99,10 @@ class FakeRuntime:
             assert self._gate.wait(60), "nobody released the runtime"
         assert not self.closed
         self._require(len(self.under_way) <= self.overlaps, "more steps under way than may be")
-        spans = [span._replace(pages=tuple(span.pages)) for span in plan.spans]
+        spans = [
+            span._replace(sequence=replace(span.sequence, pages=[*span.sequence.pages]))  # as they are now
+            for span in plan.spans
+        ]
         for span in spans:
             self._write(span)
         # Only now, as on a device: what one span wrote over another's cells is there for both to see.
@@ -121,8 +126,10 @@ class FakeRuntime:
         self.closed = True
 
     def _write(self, span: Span) -> None:
-        self._require(span.slot > 0 and 0 not in span.pages, "the scratch slot and page are nobody's")
-        self._require(len(span.pages) * self.page_size >= span.stop, "the page table is too short")
+        self._require(
+            span.slot > 0 and 0 not in span.sequence.pages, "the scratch slot and page are nobody's"
+        )
+        self._require(len(span.sequence.pages) * self.page_size >= span.stop, "the page table is too short")
         fed: tuple[object, ...]
         if span.image is not None:
             self._require((span.start, span.stop) == (0, IMAGE_LENGTH), "an image prefix was split")
@@ -153,7 +160,7 @@ class FakeRuntime:
     def _sample(self, span: Span, digest: int) -> Sample:
         """What the history gives; with a temperature, what it gives with this seed in this draw."""
         assert span.readout is not None
-        kind, sampling = span.readout.kind, span.sampling
+        kind, sampling = span.readout.kind, span.sequence.sampling
         chance = hash((digest, sampling.seed, span.draw) if sampling.temperature else (digest,))
         chance, coin = divmod(chance % 2**61, 64)
         coord = chance % 64 / 64
@@ -176,7 +183,7 @@ class FakeRuntime:
         return sample
 
     def _cell(self, span: Span, position: int) -> int:
-        return span.pages[position // self.page_size] * self.page_size + position % self.page_size
+        return span.sequence.pages[position // self.page_size] * self.page_size + position % self.page_size
 
     def _require(self, true: bool, rule: str) -> None:
         if not true:
@@ -199,31 +206,49 @@ class Clock:
         return self.now_s
 
 
-class Darkroom:
-    """In place of the worker threads: pictures are developed when the test says so."""
+class FakeWorkers:
+    """In place of worker threads: prepares requests with a picture when a test says so, the others now."""
 
     def __init__(self) -> None:
         self.waiting: deque[Callable[[], None]] = deque()
+        self.is_shut_down = False
 
-    def submit(self, work: Callable[..., None], *arguments: object) -> None:
-        self.waiting.append(lambda: work(*arguments))
+    def submit(self, work: Callable[[Ticket], None], ticket: Ticket, /) -> None:
+        if self.is_shut_down:
+            raise RuntimeError("cannot schedule new futures after shutdown")
+        if ticket.request.image is None:
+            work(ticket)
+        else:
+            self.waiting.append(lambda: work(ticket))
 
-    def develop(self, count: int | None = None) -> None:
+    def run(self, count: int | None = None) -> None:
         for _ in range(len(self.waiting) if count is None else min(count, len(self.waiting))):
             self.waiting.popleft()()
 
     def shutdown(self) -> None:
-        assert not self.waiting
+        self.is_shut_down = True
+        self.run()
 
 
-def fake_prepare(source: object) -> PreparedImage:
-    """A picture is its own name; some are no pictures."""
+class Pixels(NamedTuple):
+    """In place of an array."""
+
+    nbytes: int
+
+
+def fake_prepare(source: object, may_decode: Callable[[str], bool]) -> PreparedImage | None:
+    """The key of a picture is the picture itself, and decoded it takes 100 bytes for each of its own.
+
+    Some are no pictures. Nothing is remembered.
+    """
     assert isinstance(source, bytes)
+    if not may_decode(source.decode()):
+        return None
     if source == b"damaged":
         raise BadImage("the image is damaged")
     if source == b"unheard of":
         raise ZeroDivisionError
-    return PreparedImage(source.decode(), None, (1, 1))
+    return PreparedImage(source.decode(), None, (1, 1), Pixels(100 * len(source)))
 
 
 @dataclass(eq=False)
@@ -270,7 +295,7 @@ class Heard:
 
 
 class FakeEngine:
-    """A step loop over a `FakeRuntime`. The test turns it, moves its clock and develops its pictures."""
+    """A step loop over a `FakeRuntime`. The test turns it, moves its clock and lets its workers run."""
 
     def __init__(
         self,
@@ -284,11 +309,13 @@ class FakeEngine:
         skills: SkillRegistry | None = None,
         max_queue: int = 10_000,
         max_queue_bytes: int = 10_000,
+        max_prepared_bytes: int = 10_000,
         default_timeout_s: float | None = None,
         threads: bool = False,
+        prepare_image: PrepareImage = fake_prepare,
     ) -> None:
         self.clock = Clock()
-        self.darkroom = Darkroom()
+        self.workers = FakeWorkers()
         self.runtime = FakeRuntime(num_pages, overlaps=overlaps)
         pool = PagePool(num_pages)
         self.scheduler = Scheduler(
@@ -297,18 +324,16 @@ class FakeEngine:
         self.loop = StepLoop(
             self.runtime,
             self.scheduler,
-            skills or standard_skills(),
+            skills or builtin_skills(),
             LANGUAGE,
-            fake_prepare,
-            QueueLimits(max_queue, max_queue_bytes, max_context, 10.0, default_timeout_s),
+            prepare_image,
+            ThreadPoolExecutor(2) if threads else self.workers,
+            QueueLimits(max_queue, max_queue_bytes, max_context, 10.0, default_timeout_s, max_prepared_bytes),
             Metrics(),
-            clock=self.clock,
+            self.clock,
         )
         if threads:
             self.loop.start()
-        else:
-            self.loop._workers.shutdown()
-            self.loop._workers = self.darkroom  # type: ignore[assignment]
 
     def ask(
         self,
@@ -342,7 +367,7 @@ class FakeEngine:
 
     def run_until_idle(self) -> None:
         while self.loop.num_open:
-            self.darkroom.develop()
+            self.workers.run()
             self.step()
         self.loop.run_until_idle()
 
@@ -350,7 +375,8 @@ class FakeEngine:
         """Nobody is here any more, and all that is left is what the prefix cache may drop."""
         loop, scheduler = self.loop, self.scheduler
         assert self.runtime.violations == []
-        assert (loop.num_open, loop.num_queued, loop.queued_bytes) == (0, 0, 0)
+        assert (loop.num_open, loop.num_queued, loop.queued_bytes, loop.prepared_bytes) == (0, 0, 0, 0)
+        assert not loop._preparation._aside and not loop._preparation._held
         assert (scheduler.num_running, scheduler.num_waiting) == (0, 0)
         assert not loop._tickets and not scheduler._in_flight and not scheduler._building
         scheduler.check()

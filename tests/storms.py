@@ -17,14 +17,15 @@ from kestrel_core.loop.step import (
     Coord,
     Input,
     Kind,
-    Launched,
     PreparedImage,
     Readout,
+    Running,
     Runtime,
     Sample,
     Sampling,
     Size,
     Span,
+    StepInFlight,
     StepPlan,
 )
 from kestrel_core.moondream.config import MoondreamConfig
@@ -41,6 +42,7 @@ class Pictures:
         self._like = like
         self._known: dict[str, Tensor] = {}
         self.num_encoded = 0
+        self.captured = (0, 0)
 
     def __call__(self, image: PreparedImage) -> Tensor:
         if image.key not in self._known:
@@ -88,7 +90,7 @@ class Storm:
         self._free_pages = self._rng.sample(range(1, NUM_PAGES), NUM_PAGES - 1)
         self._free_slots = list(range(1, max_batch + 1))
         self._lives: dict[int, Life] = {}
-        self._pending: tuple[list[tuple[Life, Span]], Launched] | None = None
+        self._pending: tuple[list[tuple[Life, Span]], StepInFlight] | None = None
         self.num_decodes = 0  # steps of nothing else
         self.pairs: list[tuple[Span, Sample, Sample]] = []  # each readout: the subject's and the reference's
 
@@ -103,7 +105,7 @@ class Storm:
             self._settle(step)
         self._settle(self._pending)
 
-    def _settle(self, step: tuple[list[tuple[Life, Span]], Launched] | None) -> None:
+    def _settle(self, step: tuple[list[tuple[Life, Span]], StepInFlight] | None) -> None:
         if step is None:
             return
         spans, launched = step
@@ -158,7 +160,9 @@ class Storm:
                 return []
             life.computed = at + 1
             life.num_reading += 1
-            return [Span(life.slot, at, at + 1, life.pages, None, None, self._readout(), *self._how())]
+            sampling, draw = self._how()
+            running = Running(life.slot, life.pages, sampling)
+            return [Span(running, at, at + 1, None, None, self._readout(), draw)]
         if rng.random() < 0.1:
             life.inputs += self._words(rng.randint(1, 3))  # it turns elsewhere
             life.sampled = False
@@ -166,7 +170,7 @@ class Storm:
         if known > 40 or not self._grow(life, known + 1):
             return []
         if life.computed < offset:
-            spans.append(Span(life.slot, 0, offset, life.pages, None, life.image))
+            spans.append(Span(Running(life.slot, life.pages), 0, offset, None, life.image))
             life.computed = offset
         start = life.computed
         stop = known if rng.random() < 0.7 else rng.randint(start, known)
@@ -174,7 +178,9 @@ class Storm:
             fed = tuple(life.inputs[start - offset : stop - offset])
             readout = self._readout() if stop == known else None
             life.num_reading += stop == known
-            spans.append(Span(life.slot, start, stop, life.pages, fed, None, readout, *self._how()))
+            sampling, draw = self._how()
+            running = Running(life.slot, life.pages, sampling)
+            spans.append(Span(running, start, stop, fed, None, readout, draw))
             life.computed = stop
         return spans
 

@@ -11,15 +11,12 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from kestrel_core.build import (
-    affordable_crops,
-    affordable_tokens,
     assemble_engine,
     load_model,
     open_model,
     parse_device,
 )
 from kestrel_core.config import RuntimeConfig
-from kestrel_core.moondream.config import MOONDREAM2
 from kestrel_core.protocol.errors import BadCheckpoint, InvalidRequest
 from kestrel_core.runtime.vision.image_encoder import ImageEncoder
 from kestrel_tools.parity.md2 import images
@@ -67,10 +64,10 @@ def bare_names(tensors: Tensors, place: Path) -> Path:
 
 
 def legacy(tensors: Tensors, golden: Path) -> Tensors:
-    """Under the names the reference itself gave them at first; the features were stored turned."""
+    """Under the names the reference itself gave them at first; the features were stored transposed."""
     names = json.loads((golden / "legacy_names.json").read_text())
-    turned = {name: t.T.contiguous() if name.endswith("_features") else t for name, t in tensors.items()}
-    return {names[name]: tensor for name, tensor in turned.items()}
+    transposed = {name: t.T.contiguous() if name.endswith("_features") else t for name, t in tensors.items()}
+    return {names[name]: tensor for name, tensor in transposed.items()}
 
 
 def outputs(path: Path, golden: Path) -> Tensors:
@@ -131,23 +128,6 @@ def test_devices_are_cpu_or_cuda(name: str) -> None:
     assert parse_device("cpu") == torch.device("cpu")
     with pytest.raises(InvalidRequest, match="use cpu, cuda or cuda:N"):
         parse_device(name)
-
-
-def test_the_kv_cache_is_cut_to_what_the_device_has_left() -> None:
-    gib = 2**30
-    assert affordable_tokens(8_192, 4_096, 196_608, 100 * gib) == 8_192
-    assert affordable_tokens(1_024, 4_096, 196_608, 100 * gib) == 1_024, "less than a context may be wanted"
-    assert affordable_tokens(524_288, 4_096, 196_608, 100 * gib) == int(80 * gib) // 196_608
-    with pytest.raises(BadCheckpoint, match=r"needs 0\.8 GiB, and 0\.5 GiB of the device are free"):
-        affordable_tokens(8_192, 4_096, 196_608, gib // 2)
-    assert affordable_tokens(8_192, 4_096, 196_608, 2 * gib) == gib // 196_608, "a GiB is left in any case"
-
-
-def test_batches_of_crops_are_smaller_where_little_memory_is_left() -> None:
-    vision, gib = MOONDREAM2.vision, 2**30
-    assert affordable_crops(vision, 100 * gib) == 64
-    assert affordable_crops(vision, 4 * gib) == 20
-    assert affordable_crops(vision, 0) == 1
 
 
 def test_the_context_is_a_setting_up_to_what_the_generation_is_good_for() -> None:

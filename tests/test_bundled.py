@@ -7,14 +7,15 @@ from typing import Any
 
 import torch
 
-from kestrel_core.build import BUNDLED, open_model
+from kestrel_core.build import open_model
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.engine import InferenceEngine
+from kestrel_core.intake.models import MODELS
 from kestrel_core.moondream.config import MOONDREAM_TINY
-from kestrel_core.triton.serve import QUESTION, SAMPLE
+from kestrel_core.triton.banner import QUESTION, SAMPLE
 
 ROOT = Path(__file__).parents[1]
-FOLDER = BUNDLED["moondream-tiny"]
+FOLDER = MODELS["moondream-tiny"].folder
 TINY = RuntimeConfig(model="moondream-tiny", device="cpu")
 WEIGHTS = ("checkpoint", "random")
 

@@ -1,6 +1,8 @@
 """`RuntimeConfig`: the same from keywords, from variables and from Triton's parameters."""
 
 import dataclasses
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,6 +26,7 @@ def test_every_option_can_be_a_text() -> None:
     config = RuntimeConfig(
         model="moondream2",
         model_path="weights",
+        revision="0a1b",
         tokenizer_path="tokenizer.json",
         weights="random",
         seed=-3,
@@ -31,9 +34,10 @@ def test_every_option_can_be_a_text() -> None:
         dtype="float16",
         runtime="torch",
         flashinfer="off",
-        cuda_graphs=False,
+        cuda_graphs="required",
         compile="off",
         vision_dtype="fp8",
+        skills="count.py:COUNT",
         max_batch_size=2,
         max_context=100,
         kv_cache_tokens=1000,
@@ -41,6 +45,7 @@ def test_every_option_can_be_a_text() -> None:
         step_tokens=64,
         max_queue=9,
         max_queue_bytes=99,
+        max_prepared_bytes=98,
         priority_s=0.5,
         default_timeout_s=1.5,
         image_workers=1,
@@ -83,20 +88,22 @@ def test_none_is_none_where_there_may_be_none(text: str) -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"max_batch_size": "four"}, 'max_batch_size is "four"; it must be a int'),
+        ({"max_batch_size": "four"}, 'max_batch_size is "four"; it must be a whole number'),
         ({"max_context": "1.5"}, 'max_context is "1.5"'),
-        ({"prefix_cache": "yes"}, 'prefix_cache is "yes"; it must be a bool'),
+        ({"prefix_cache": "yes"}, 'prefix_cache is "yes"; it must be true or false'),
         ({"max_batch_size": "0"}, "max_batch_size is 0; it must be more than 0"),
         ({"default_timeout_s": "-1"}, "default_timeout_s is -1.0; it must be more than 0"),
         ({"priority_s": "nan"}, "priority_s is nan"),
         ({"priority_s": "inf"}, "priority_s is inf"),
         ({"dtype": "int8"}, 'dtype is "int8"; it can be auto, float32, bfloat16, float16'),
         ({"weights": "none"}, 'weights is "none"; it can be checkpoint, random'),
-        ({"max_batchsize": "4"}, "there is no option max_batchsize; there are model, model_path"),
+        ({"max_batchsize": "4"}, "there is no option max_batchsize; did you mean max_batch_size?"),
+        ({"qqqq": "4"}, "there is no option qqqq; there are model, model_path"),
+        ({"flashinfer": "on"}, 'flashinfer is "on"; it can be auto, off, required'),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(values: dict[str, str], message: str) -> None:
-    with pytest.raises(InvalidRequest, match=message):
+    with pytest.raises(InvalidRequest, match=re.escape(message)):
         RuntimeConfig.from_strings(values)
 
 
@@ -104,6 +111,77 @@ def test_what_cannot_be_is_refused_by_name(values: dict[str, str], message: str)
 def test_keywords_are_checked_too(options: dict[str, Any]) -> None:
     with pytest.raises(InvalidRequest):
         RuntimeConfig(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_batch_size": 2.5}, "max_batch_size is 2.5; it must be a whole number"),
+        ({"max_batch_size": "4"}, "max_batch_size is '4'; it must be a whole number"),
+        ({"max_batch_size": True}, "max_batch_size is True; it must be a whole number"),
+        ({"max_batch_size": None}, "max_batch_size is None; it must be a whole number"),
+        ({"seed": 0.0}, "seed is 0.0; it must be a whole number"),
+        ({"prefix_cache": "no"}, "prefix_cache is 'no'; it must be true or false"),
+        ({"prefix_cache": 0}, "prefix_cache is 0; it must be true or false"),
+        ({"priority_s": "soon"}, "priority_s is 'soon'; it must be a number"),
+        ({"priority_s": False}, "priority_s is False; it must be a number"),
+        ({"model": 3}, "model is 3; it must be a text"),
+        ({"model_path": b"weights"}, "model_path is b'weights'; it must be a text"),
+        ({"max_new_token": 3}, "there is no option max_new_token; "),
+        ({"max_batchsize": 3}, "there is no option max_batchsize; did you mean max_batch_size?"),
+        ({"weights_path": "x"}, "there is no option weights_path; it is called model_path now"),
+        ({"max_seq_length": 9}, "there is no option max_seq_length; it is called max_context now"),
+    ],
+)
+def test_a_keyword_of_the_wrong_type_or_name_is_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidRequest, match=re.escape(message)):
+        RuntimeConfig(**options)
+    with pytest.raises(InvalidRequest, match=re.escape(message)):
+        dataclasses.replace(RuntimeConfig(), **options)
+
+
+def test_whole_numbers_are_numbers_and_paths_are_texts() -> None:
+    config = RuntimeConfig(priority_s=3, model_path=Path("weights"))  # type: ignore[arg-type]
+    assert (config.priority_s, config.model_path) == (3, "weights")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [(True, "auto"), (False, "off"), ("true", "auto"), ("0", "off"), ("required", "required")]
+)
+def test_graphs_may_still_be_switched_by_true_and_false(old: Any, new: str) -> None:
+    assert RuntimeConfig.from_strings({"cuda_graphs": str(old)}).cuda_graphs == new
+    if isinstance(old, bool):
+        assert RuntimeConfig(cuda_graphs=old).cuda_graphs == new  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("KESTREL_MODLE", "there is no variable KESTREL_MODLE; did you mean KESTREL_MODEL?"),
+        ("KESTREL_MAX_SEQ_LENGTH", "KESTREL_MAX_SEQ_LENGTH; it is called KESTREL_MAX_CONTEXT now"),
+    ],
+)
+def test_a_variable_nobody_knows_is_refused(name: str, said: str) -> None:
+    with pytest.raises(InvalidRequest, match=re.escape(said)):
+        RuntimeConfig.from_environment({name: "moondream2"})
+    with pytest.raises(InvalidRequest, match=re.escape(said)):
+        RuntimeConfig.from_parameters({}, 0, {name: "moondream2"})
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "KESTREL_ADAPTERS",  # later
+        "KESTREL_MAX_ADAPTER_RANK",
+        "KESTREL_SERVICE_HOST",  # Kubernetes', beside a service of that name
+        "KESTREL_SERVICE_PORT_HTTP",
+        "KESTREL_PORT",
+        "KESTREL_PORT_8000_TCP_ADDR",
+        "KESTREL_GRPC_SERVICE_HOST",
+    ],
+)
+def test_a_variable_that_others_may_set_is_no_mistake(name: str) -> None:
+    assert RuntimeConfig.from_environment({name: "x"}) == RuntimeConfig()
 
 
 def test_nobody_changes_it_after_the_start() -> None:
@@ -124,6 +202,31 @@ def test_each_instance_takes_its_own_of_the_devices() -> None:
     assert found == ["cuda:0", "cuda:3"]
     with pytest.raises(InvalidRequest, match="devices names 2 and this is instance 3"):
         RuntimeConfig.from_parameters(parameters, 2, {})
+
+
+@pytest.mark.parametrize(
+    ("devices", "device"),
+    [("cuda:0,cuda:1", "cuda:0"), ("cuda:0,cuda:1", "cpu"), ("cpu,cpu", "cuda"), ("cpu,cuda:1", "cuda")],
+)
+def test_devices_and_a_device_that_contradicts_them_are_refused(devices: str, device: str) -> None:
+    for parameters, environment in (
+        ({"devices": devices}, {"KESTREL_DEVICE": device}),
+        ({"devices": devices, "device": device}, {}),
+    ):
+        with pytest.raises(InvalidRequest, match="leave one of them out") as raised:
+            RuntimeConfig.from_parameters(parameters, 1, environment)
+        assert device in str(raised.value) and devices.replace(",", ", ") in str(raised.value)
+
+
+@pytest.mark.parametrize(("devices", "device"), [("cuda:0,cuda:3", "cuda"), ("cpu,cpu", "cpu")])
+def test_a_device_that_means_all_of_the_devices_leaves_each_instance_its_own(
+    devices: str, device: str
+) -> None:
+    found = [
+        RuntimeConfig.from_parameters({"devices": devices}, instance, {"KESTREL_DEVICE": device}).device
+        for instance in (0, 1)
+    ]
+    assert found == devices.split(",")
 
 
 def test_a_parameter_nobody_knows_is_an_error() -> None:

@@ -16,8 +16,9 @@ from tiny import tiny_engine
 from kestrel_core.build import Engine
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.engine import EngineStream, InferenceEngine
-from kestrel_core.loop.sequence import GO_ON, Prompt, Reply, Turn
+from kestrel_core.loop.sequence import GO_ON, Outcome, Prompt, Reply
 from kestrel_core.loop.step import Kind, Readout, Sample
+from kestrel_core.protocol.arguments import Argument
 from kestrel_core.protocol.errors import (
     BadImage,
     Cancelled,
@@ -29,8 +30,8 @@ from kestrel_core.protocol.errors import (
 )
 from kestrel_core.protocol.messages import EngineResult, Request
 from kestrel_core.runtime.vision import image_encoder
-from kestrel_core.skills.spec import Language
-from kestrel_core.skills.standard import standard_skills
+from kestrel_core.skills.registry import builtin_skills
+from kestrel_core.skills.spec import Language, SkillSpec
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -214,9 +215,9 @@ def test_a_full_queue_is_told_to_the_caller() -> None:
     [
         ({"priority": "high"}, "PRIORITY is 'high'; it must be an integer"),
         ({"priority": 10**400}, "PRIORITY is 1000"),
-        ({"timeout_s": 0}, "timeout_s is 0; it must be more than 0"),
+        ({"timeout_s": 0}, "timeout_s is 0; it must be a number of seconds, more than 0"),
         ({"timeout_s": float("nan")}, "timeout_s is nan"),
-        ({"settings": {"temperatur": 1}}, "there is no setting temperatur"),
+        ({"settings": {"temperatur": 1}}, 'there is no setting "temperatur"; did you mean temperature'),
         ({"settings": {"top_p": 2}}, "TOP_P is 2; it can be from 0 to 1"),
         ({"question": " "}, "QUESTION is empty"),
     ],
@@ -244,10 +245,12 @@ def test_requests_are_numbered_unless_they_bring_a_name() -> None:
 # A skill of somebody else's
 
 
-class Spell:
+class Spell(SkillSpec):
     """Spells one token, given as the argument, in the letters the model would say next."""
 
     name = "spell"
+    arguments = (Argument("token", int, required=True),)
+    image = "optional"
     greedy = True
 
     def prompt(self, request: Request, language: Language) -> Prompt:
@@ -264,12 +267,12 @@ class Spelling:
     def readout(self, ahead: int = 0) -> Readout:
         return Readout(Kind.TOKEN, choices=(50, 51))
 
-    def take(self, sample: Sample) -> Turn:
+    def take(self, sample: Sample) -> Outcome:
         self._tokens.append(sample.token)
-        return GO_ON if len(self._tokens) < 3 else Turn("done", finish="stop")
+        return GO_ON if len(self._tokens) < 3 else Outcome("done", finish="stop")
 
-    def cut(self) -> Turn:
-        return Turn(finish="length")
+    def cut(self) -> Outcome:
+        return Outcome(finish="length")
 
     def output(self) -> dict[str, Any]:
         return {"spelling": self._tokens}
@@ -281,7 +284,7 @@ def test_a_third_party_brings_its_own_skill_and_the_model_comes_from_its_folder(
     async def play() -> None:
         engine = await InferenceEngine.create(
             RuntimeConfig(model_path=str(folder), weights="random", device="cpu", max_batch_size=2),
-            skills=standard_skills().with_skill(Spell()),
+            skills=builtin_skills().with_skill(Spell()),
         )
         spelled, asked = await asyncio.gather(
             engine.submit("spell", token=7),
@@ -311,8 +314,8 @@ def mixed_requests(count: int, seed: int, max_tokens: int = 6) -> list[dict[str,
     requests: list[dict[str, Any]] = []
     for _ in range(count):
         image = picture(rng.randrange(3))
-        settings: dict[str, Any] = {"max_tokens": rng.choice((1, 4, max_tokens)), "max_objects": 2}
-        settings |= rng.choice(
+        limit = rng.choice((1, 4, max_tokens))
+        settings: dict[str, Any] = rng.choice(
             ({"temperature": 0}, {"temperature": 1.0, "top_p": 0.8, "seed": rng.randrange(2)})
         )
         skill, arguments = rng.choice(
@@ -325,6 +328,7 @@ def mixed_requests(count: int, seed: int, max_tokens: int = 6) -> list[dict[str,
                 ("tokens", {"tokens": [10, 11, 12] * rng.randint(1, 5)}),
             )
         )
+        settings = settings | ({"max_objects": 2} if "object" in arguments else {"max_tokens": limit})
         without = skill in ("query", "tokens") and rng.random() < 0.3
         requests.append(
             {
@@ -384,9 +388,14 @@ def test_threads_and_event_loops_storm_a_real_model(generation: int) -> None:
                     await ask(engine, {**asked, "timeout_s": 1e-9})
             elif fate == "streaming" and asked["skill"] in ("query", "caption", "tokens"):
                 stream = await ask(engine, {**asked, "stream": True})
-                text = "".join([chunk.text async for chunk in stream])
+                chunks = [chunk async for chunk in stream]
                 output = (await stream.result()).output
                 assert output == expected[name_of(asked)]
+                text, thought = (
+                    "".join(chunk.text for chunk in chunks if chunk.kind == kind)
+                    for kind in ("text", "reasoning")
+                )
+                assert thought == output.get("reasoning", {"text": ""})["text"]
                 assert text == (output.get("answer") or output.get("caption") or output.get("text") or "")
             else:
                 assert (await ask(engine, asked)).output == expected[name_of(asked)]
@@ -508,7 +517,7 @@ def test_log_probabilities_are_those_of_the_model() -> None:
             assert (entry["token_id"], entry["logprob"]) == (entry["top"][0]["token_id"], values[0])
             assert 0 < sum(np.exp(values)) <= 1
         network = engine._engine.runtime._model
-        prompt = standard_skills()["query"].prompt(
+        prompt = builtin_skills()["query"].prompt(
             Request("query", {"question": "what?"}), engine._engine.language
         )
         assert entries[0]["logprob"] == pytest.approx(first_logprob(network, prompt), abs=1e-4)

@@ -3,6 +3,7 @@
 import asyncio
 import re
 import runpy
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ CASES = {
     "caption": (("short",), r".*\n\((stop|length), first words after \d+ ms\)\n"),
     "detect": (("cat",), r"\d+ x cat\n(  from \(-?\d\.\d{3}, .*\) to \(.*\)\n)*"),
     "point": (("cat",), r"\d+ x cat\n(  at \(\d\.\d{3}, \d\.\d{3}\)\n)*"),
-    "custom_skill": (("is it?", "is it not?"), r"is it\? (yes|no)\nis it not\? (yes|no)\n"),
+    "custom_skill": (("cat", "dog"), r"cat: \d+\ndog: \d+\n"),
 }
 
 
@@ -42,3 +43,10 @@ def test_an_example_runs(
     example: dict[str, Any] = runpy.run_path(str(EXAMPLES / f"{name}.py"))
     asyncio.run(example["main"](str(picture), *arguments))
     assert re.fullmatch(printed, capsys.readouterr().out, re.DOTALL)
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in EXAMPLES.glob("*.py")))
+def test_an_example_without_arguments_says_how_it_is_used(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "argv", [f"{name}.py"])
+    with pytest.raises(SystemExit, match=rf"^usage: .*{name}\.py PICTURE"):
+        runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")

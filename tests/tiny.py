@@ -21,7 +21,8 @@ from kestrel_core.moondream.config import (
     Templates,
 )
 from kestrel_core.moondream.model import Moondream
-from kestrel_core.skills.spec import Language, SkillRegistry
+from kestrel_core.skills.registry import SkillRegistry
+from kestrel_core.skills.spec import Language
 
 TEMPLATES = Templates(
     Captions((1, 24, 2, 25, 3), (1, 24, 2, 26, 3), (1, 24, 2, 27, 3)),

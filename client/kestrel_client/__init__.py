@@ -3,19 +3,21 @@
 from kestrel_core.protocol.errors import (
     BadImage,
     Cancelled,
+    DeadlinePassed,
     EngineFailed,
     InvalidRequest,
     KestrelError,
     Overloaded,
+    PromptTooLong,
+    ServerUnreachable,
+    ShuttingDown,
+    TooLarge,
     UnknownAdapter,
+    UnknownSkill,
     UnsupportedSkill,
 )
-
-from .async_client import AsyncAnswerStream, AsyncClient
-from .client import AnswerStream, Client
-from .errors import ServerUnreachable
-from .exchange import Retry
-from .results import (
+from kestrel_core.protocol.messages import Chunk, EngineResult, Request, Settings, Usage
+from kestrel_core.protocol.results import (
     Answer,
     Box,
     Caption,
@@ -24,35 +26,47 @@ from .results import (
     Point,
     Points,
     Reasoning,
-    Result,
     Segment,
     Segments,
 )
 
+from .async_client import AsyncAnswerStream, AsyncClient
+from .client import Client, ClientStream
+from .exchange import Retry
+
 __all__ = [
     "Answer",
-    "AnswerStream",
     "AsyncAnswerStream",
     "AsyncClient",
     "BadImage",
     "Box",
     "Cancelled",
     "Caption",
+    "Chunk",
     "Client",
+    "ClientStream",
+    "DeadlinePassed",
     "Detection",
     "EngineFailed",
+    "EngineResult",
     "Grounding",
     "InvalidRequest",
     "KestrelError",
     "Overloaded",
     "Point",
     "Points",
+    "PromptTooLong",
     "Reasoning",
-    "Result",
+    "Request",
     "Retry",
     "Segment",
     "Segments",
     "ServerUnreachable",
+    "Settings",
+    "ShuttingDown",
+    "TooLarge",
     "UnknownAdapter",
+    "UnknownSkill",
     "UnsupportedSkill",
+    "Usage",
 ]

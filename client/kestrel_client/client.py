@@ -1,74 +1,92 @@
-"""The synchronous client: a method per skill, each request on a gRPC stream of its own over one channel.
+"""The synchronous client: the same calls, each request on a gRPC stream of its own over one channel.
 
     with Client("localhost:8001") as client:
         print(client.query("photo.jpg", "How many?").text)
-        for text in client.caption("photo.jpg", stream=True):
-            print(text, end="", flush=True)
+        for chunk in client.caption("photo.jpg", stream=True):
+            print(chunk.text, end="", flush=True)
 
 Safe to share between threads. Cancelling a Triton stream ends every request on it: hence one each.
 """
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Generic, Literal, Self, TypeVar, Unpack, overload
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Any, Generic, Literal, Self, TypeVar, Unpack, cast, overload
 
 import grpc  # type: ignore[import-untyped]
 from tritonclient.grpc import service_pb2_grpc
 
+from kestrel_core.protocol.asking import (
+    QUERY,
+    REFS,
+    Length,
+    Options,
+    QueryOptions,
+    RefOptions,
+    check_timeout,
+    make_call,
+    make_request,
+)
 from kestrel_core.protocol.errors import Cancelled
+from kestrel_core.protocol.messages import Chunk, EngineResult, Request
+from kestrel_core.protocol.results import Answer, Caption, Detection, Points, Segments
 
-from .ask import ObjectOptions, Picture, SpatialRefs, TextOptions, ask, check_timeout
 from .exchange import CHANNEL_OPTIONS, CLOSED, DEFAULT_RETRY, Exchange, Retry
-from .results import Answer, Caption, Detection, Points, Result, Segments
+from .sending import make_exchange
 
-R = TypeVar("R", bound=Result)
+R = TypeVar("R", bound=EngineResult)
 
 
-class AnswerStream(Generic[R]):
-    """Pieces of text as they come, then `result()`. Closing it or leaving its `with` cancels the request."""
+class ClientStream(Generic[R]):
+    """Chunks as they come, then `result()`. Leaving its `with` or its `for` cancels the request."""
 
-    def __init__(self, open_stream: Callable[..., Any], exchange: Exchange[R]) -> None:
+    def __init__(self, open_stream: Callable[..., Any], exchange: Exchange) -> None:
         self._open_stream = open_stream
         self._exchange = exchange
-        self._closed = threading.Event()
+        self._cancelled = threading.Event()
         self._start()
 
-    def __iter__(self) -> Iterator[str]:
-        return self
+    def __iter__(self) -> Generator[Chunk, None, None]:
+        is_over = False
+        try:
+            while (chunk := self.next_chunk()) is not None:
+                yield chunk
+            is_over = True
+        finally:
+            if not is_over:
+                self.cancel()
 
-    def __next__(self) -> str:
+    def next_chunk(self) -> Chunk | None:
+        """The next chunk; None after the last."""
         # The last text is only handed out behind the end of the stream: one that is not read to its end, or
         # is cancelled close to it, makes Triton hold on to the model, and then it cannot shut down in order.
-        while not self._exchange.settled:
-            if text := self._read():
-                return text
-        if text := self._exchange.rest():
-            return text
-        raise StopIteration
+        while not self._exchange.is_settled:
+            if chunk := self._read():
+                return chunk
+        return self._exchange.rest()
 
     def result(self) -> R:
-        """The whole answer; waits for it, whether or not the pieces were read."""
-        for _ in self:
+        """The whole answer; waits for it, whether or not the chunks were read."""
+        while self.next_chunk() is not None:
             pass
-        return self._exchange.outcome()
+        return cast(R, self._exchange.outcome())
 
-    def close(self) -> None:
+    def cancel(self) -> None:
         """Cancel what is under way; from any thread. Whoever reads on gets `Cancelled`."""
-        self._closed.set()
-        if not self._exchange.settled:
+        self._cancelled.set()
+        if not self._exchange.is_settled:
             self._call.cancel()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        self.cancel()
 
     def _start(self) -> None:
-        request, timeout_s = self._exchange.begin()
-        self._call = self._open_stream(iter([request]), timeout=timeout_s)
+        message, timeout_s = self._exchange.begin()
+        self._call = self._open_stream(iter([message]), timeout=timeout_s)
 
-    def _read(self) -> str:
+    def _read(self) -> Chunk | None:
         broken: grpc.RpcError | None = None
         try:
             response = next(self._call, None)
@@ -76,13 +94,13 @@ class AnswerStream(Generic[R]):
             response, broken = None, error
         if response is not None:
             return self._exchange.receive(response)
-        wait_s = self._exchange.end(Cancelled(CLOSED) if self._closed.is_set() else broken)
+        wait_s = self._exchange.end(Cancelled(CLOSED) if self._cancelled.is_set() else broken)
         if wait_s is not None:
-            self._closed.wait(wait_s)
+            self._cancelled.wait(wait_s)
             self._start()
-            if self._closed.is_set():  # during the wait, when there was no call to cancel
+            if self._cancelled.is_set():  # during the wait, when there was no call to cancel
                 self._call.cancel()
-        return ""
+        return None
 
 
 class Client:
@@ -98,103 +116,87 @@ class Client:
         stub = service_pb2_grpc.GRPCInferenceServiceStub(self._owned or url)
         self._open_stream = stub.ModelStreamInfer
         self._url = url if isinstance(url, str) else "the given channel"
-        self._timeout_s = check_timeout(timeout_s)
+        self._timeout_s = None if timeout_s is None else check_timeout(timeout_s)
         self._retry = retry
 
+    def submit(self, request: Request) -> Any:
+        """A request as it is. Gives the result, or for a request that streams its stream."""
+        exchange = make_exchange(request, self._timeout_s, self._retry, self._url)
+        stream: ClientStream[Any] = ClientStream(self._open_stream, exchange)
+        if request.stream:
+            return stream
+        with stream:  # so that Ctrl-C ends the request, not only the waiting for it
+            return stream.result()
+
     @overload
     def query(
         self,
-        image: Picture | None,
-        question: str,
+        image: Any = ...,
+        question: str | None = ...,
         *,
-        reasoning: bool = ...,
-        spatial_refs: SpatialRefs | None = ...,
+        stream: Literal[True],
+        **options: Unpack[QueryOptions],
+    ) -> ClientStream[Answer]: ...
+    @overload
+    def query(
+        self,
+        image: Any = ...,
+        question: str | None = ...,
+        *,
         stream: Literal[False] = ...,
-        **options: Unpack[TextOptions],
+        **options: Unpack[QueryOptions],
     ) -> Answer: ...
-    @overload
     def query(
         self,
-        image: Picture | None,
-        question: str,
+        image: Any = None,
+        question: str | None = None,
         *,
-        reasoning: bool = ...,
-        spatial_refs: SpatialRefs | None = ...,
-        stream: Literal[True],
-        **options: Unpack[TextOptions],
-    ) -> AnswerStream[Answer]: ...
-    def query(
-        self,
-        image: Picture | None,
-        question: str,
-        *,
-        reasoning: bool = False,
-        spatial_refs: SpatialRefs | None = None,
         stream: bool = False,
-        **options: Unpack[TextOptions],
-    ) -> Answer | AnswerStream[Answer]:
+        **options: Unpack[QueryOptions],
+    ) -> Answer | ClientStream[Answer]:
         """Answer a question about a picture, or without one."""
-        arguments = {"question": question, "reasoning": reasoning or None, "spatial_refs": spatial_refs}
-        answers = self._send(Answer, "query", image, arguments, options, stream)
-        return answers if stream else _only(answers)
+        return cast(Answer, self._call("query", image, {"question": question}, options, stream, QUERY))
 
     @overload
     def caption(
-        self,
-        image: Picture,
-        length: Literal["short", "normal", "long"] = ...,
-        *,
-        stream: Literal[False] = ...,
-        **options: Unpack[TextOptions],
+        self, image: Any, length: Length = ..., *, stream: Literal[True], **options: Unpack[Options]
+    ) -> ClientStream[Caption]: ...
+    @overload
+    def caption(
+        self, image: Any, length: Length = ..., *, stream: Literal[False] = ..., **options: Unpack[Options]
     ) -> Caption: ...
-    @overload
     def caption(
-        self,
-        image: Picture,
-        length: Literal["short", "normal", "long"] = ...,
-        *,
-        stream: Literal[True],
-        **options: Unpack[TextOptions],
-    ) -> AnswerStream[Caption]: ...
-    def caption(
-        self,
-        image: Picture,
-        length: Literal["short", "normal", "long"] = "normal",
-        *,
-        stream: bool = False,
-        **options: Unpack[TextOptions],
-    ) -> Caption | AnswerStream[Caption]:
-        """Describe a picture."""
-        captions = self._send(Caption, "caption", image, {"length": length}, options, stream)
-        return captions if stream else _only(captions)
+        self, image: Any, length: Length = "normal", *, stream: bool = False, **options: Unpack[Options]
+    ) -> Caption | ClientStream[Caption]:
+        """Describe a picture: `short`, `normal` or `long`."""
+        return cast(Caption, self._call("caption", image, {"length": length}, options, stream))
 
-    def detect(self, image: Picture, object: str, **options: Unpack[ObjectOptions]) -> Detection:
+    def detect(self, image: Any, object: str, **options: Unpack[Options]) -> Detection:
         """Boxes around everything in the picture that fits the words."""
-        return _only(self._send(Detection, "detect", image, {"object": object}, options))
+        return cast(Detection, self._call("detect", image, {"object": object}, options))
 
-    def point(
-        self,
-        image: Picture,
-        object: str,
-        *,
-        spatial_refs: SpatialRefs | None = None,
-        **options: Unpack[ObjectOptions],
-    ) -> Points:
+    def point(self, image: Any, object: str, **options: Unpack[RefOptions]) -> Points:
         """A point on everything in the picture that fits the words."""
-        arguments = {"object": object, "spatial_refs": spatial_refs}
-        return _only(self._send(Points, "point", image, arguments, options))
+        return cast(Points, self._call("point", image, {"object": object}, options, takes=REFS))
 
-    def segment(
+    def segment(self, image: Any, object: str, **options: Unpack[RefOptions]) -> Segments:
+        """Outlines of what fits the words; `UnsupportedSkill` where the model has no such skill."""
+        return cast(Segments, self._call("segment", image, {"object": object}, options, takes=REFS))
+
+    def ask(self, skill: str, image: Any = None, *, stream: bool = False, **arguments: Any) -> Any:
+        """Any skill by its name. What is no setting is an argument of the skill, and checked by it."""
+        return self.submit(make_request(skill, image, arguments, stream=stream))
+
+    def _call(
         self,
-        image: Picture,
-        object: str,
-        *,
-        spatial_refs: SpatialRefs | None = None,
-        **options: Unpack[ObjectOptions],
-    ) -> Segments:
-        """The outline of what fits the words; `UnsupportedSkill` where the model has no such skill."""
-        arguments = {"object": object, "spatial_refs": spatial_refs}
-        return _only(self._send(Segments, "segment", image, arguments, options))
+        skill: str,
+        image: Any,
+        arguments: Mapping[str, Any],
+        options: Mapping[str, Any],
+        stream: bool = False,
+        takes: Sequence[str] = (),
+    ) -> Any:
+        return self.submit(make_call(skill, image, arguments, options, stream, takes))
 
     def close(self) -> None:
         """Close the channel; requests under way end with `Cancelled`."""
@@ -206,20 +208,3 @@ class Client:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def _send(
-        self,
-        answer: type[R],
-        skill: str,
-        image: Picture | None,
-        arguments: Mapping[str, Any],
-        options: Mapping[str, Any],
-        stream: bool = False,
-    ) -> AnswerStream[R]:
-        asked = ask(answer, skill, image, arguments, options, stream=stream, timeout_s=self._timeout_s)
-        return AnswerStream(self._open_stream, Exchange(asked, self._retry, self._url))
-
-
-def _only(stream: AnswerStream[R]) -> R:
-    with stream:  # so that Ctrl-C ends the request, not only the waiting for it
-        return stream.result()

@@ -1,35 +1,50 @@
 """The command behind `client/run.py`: every skill once against a running server, with timings.
 
-Exit code 0: all answered, or not among the model's skills; 1: a skill failed; 2: nothing could be asked.
+Exit code 0: all answered, or not among the model's skills; 1: a skill or a picture failed; 2: nothing could
+be asked.
 """
 
 import argparse
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from kestrel_core.protocol.errors import BadImage, KestrelError, UnsupportedSkill
+from kestrel_core.protocol.errors import (
+    BadImage,
+    InvalidRequest,
+    KestrelError,
+    ServerUnreachable,
+    UnsupportedSkill,
+)
+from kestrel_core.protocol.messages import EngineResult
 
-from . import completion, drawing
-from .client import AnswerStream, Client
-from .errors import ServerUnreachable
-from .results import Answer, Caption, Detection, Points, Result, Segments
+from . import completion, drawing, table
+from .client import Client
 
-SKILLS = ("query", "caption", "detect", "point", "segment")
-MAX_SHOWN = 4
+QUESTION, OBJECT = "What is in this picture?", "object"
+# What is asked of the skills every server has; any other is asked with what the command line gives.
+SKILLS: dict[str, tuple[str, ...]] = {
+    "query": ("question",),
+    "caption": (),
+    "detect": ("object",),
+    "point": ("object",),
+    "segment": ("object",),
+}
+STREAMED = ("query", "caption")
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class Asked:
     """What became of one skill: its result, or the error in its place, and the time as seen from here."""
 
+    image: Path
     skill: str
-    result: Result | KestrelError
+    result: EngineResult | KestrelError
     time_ms: float
     first_text_ms: float | None
 
@@ -45,23 +60,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(completion.script(parser, options.print_completion), end="")
         return 0
     try:
-        if options.image is None:
+        if not options.image:
             raise BadImage("--image is required: the picture to ask about")
         if options.draw is not None and find_spec("PIL") is None:
             raise KestrelError("--draw needs Pillow; install it with `pip install pillow`")
-        outcomes = ask_all(options)
+        asked, bad = ask_about_all(options)
         if options.draw is not None:
-            drawing.draw(options.image, options.draw, [outcome.result for outcome in outcomes])
+            draw_all(options, asked)
     except KestrelError as error:
         print(f"{parser.prog}: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130
+    for path, reason in bad.items():
+        print(f"{parser.prog}: {path}: {reason}", file=sys.stderr)
     if options.json:
-        print(json.dumps(document(options, outcomes), ensure_ascii=False))
+        print(json.dumps(document(options, asked, bad), ensure_ascii=False))
     else:
-        show(outcomes)
-    return int(any(outcome.failed for outcome in outcomes))
+        table.show([_row(one, len(options.image) > 1) for one in asked])
+    return int(bool(bad) or any(one.failed for one in asked))
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -69,33 +86,41 @@ def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="kestrel-client" if name == "__main__.py" else name,
         description="Ask a running server every skill once about a picture, and show answers and timings.",
-        epilog="Exit code 0: answered, or not among the model's skills; 1: a skill failed; 2: no server, "
-        "or nothing to ask.",
+        epilog="Exit code 0: answered, or not among the model's skills; 1: a skill or a picture failed; "
+        "2: no server, or nothing to ask.",
+        allow_abbrev=False,
     )
     parser.add_argument(
         "--url", default="localhost:8001", metavar="HOST:PORT", help="Triton's gRPC (default: %(default)s)"
     )
-    parser.add_argument("--image", type=Path, metavar="FILE", help="the picture")
+    parser.add_argument("--image", type=Path, action="append", metavar="FILE", help="the picture; repeatable")
+    parser.add_argument("--question", metavar="TEXT", help=f'query (default: "{QUESTION}")')
     parser.add_argument(
-        "--question",
-        default="What is in this picture?",
-        metavar="TEXT",
-        help='query (default: "%(default)s")',
+        "--object", metavar="TEXT", help=f'what detect, point and segment look for (default: "{OBJECT}")'
     )
-    parser.add_argument(
-        "--object",
-        default="object",
-        metavar="TEXT",
-        help='what detect, point and segment look for (default: "%(default)s")',
+    skill = parser.add_argument(
+        "--skill",
+        default="all",
+        metavar="SKILL",
+        help=f"just one: {', '.join(SKILLS)}, or another that the server has (default: %(default)s)",
     )
+    completion.suggest(skill, ("all", *SKILLS))
     parser.add_argument(
-        "--skill", default="all", choices=("all", *SKILLS), help="just one of them (default: %(default)s)"
+        "--argument",
+        type=_argument,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="with --skill: an argument of the server's own skill, JSON or text; repeatable",
     )
     parser.add_argument(
         "--max-tokens", type=int, metavar="N", help="limit of each text (default: the model's own)"
     )
     parser.add_argument(
-        "--draw", type=Path, metavar="FILE", help="write a copy of the picture with boxes and points"
+        "--draw",
+        type=Path,
+        metavar="FILE",
+        help="write a copy of the picture with boxes, points and outlines",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON document and nothing else")
     parser.add_argument(
@@ -113,38 +138,51 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def ask_all(options: argparse.Namespace) -> list[Outcome]:
-    """Stops at once where there is no server, or no picture: the other skills would only say so again."""
-    shown: Callable[[str], object] = (lambda text: None) if options.json else _write
-    image, text = options.image, {"stream": options.stream, "max_tokens": options.max_tokens}
-    with Client(options.url, timeout_s=options.timeout) as client:
-        asks: dict[str, Callable[[], Result | AnswerStream[Any]]] = {
-            "query": lambda: client.query(image, options.question, **text),
-            "caption": lambda: client.caption(image, **text),
-            "detect": lambda: client.detect(image, options.object),
-            "point": lambda: client.point(image, options.object),
-            "segment": lambda: client.segment(image, options.object),
-        }
-        chosen = SKILLS if options.skill == "all" else (options.skill,)
-        return [ask_one(skill, asks[skill], shown) for skill in chosen]
-
-
-def ask_one(
-    skill: str, ask: Callable[[], Result | AnswerStream[Any]], shown: Callable[[str], object]
-) -> Outcome:
-    start, first_text_ms = time.perf_counter(), None
-    result: Result | KestrelError
+def _argument(text: str) -> tuple[str, Any]:
+    name, sign, value = text.partition("=")
+    if not sign:
+        raise argparse.ArgumentTypeError(f"{text!r} is not of the form NAME=VALUE")
     try:
-        answer = ask()
-        if isinstance(answer, AnswerStream):
-            with answer:
-                for text in answer:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
+def ask_about_all(options: argparse.Namespace) -> tuple[list[Asked], dict[Path, BadImage]]:
+    """Stops at once where there is no server. A bad picture is one error, and the others are still asked."""
+    asked: list[Asked] = []
+    bad: dict[Path, BadImage] = {}
+    with Client(options.url, timeout_s=options.timeout) as client:
+        for image in options.image:
+            try:
+                asked += _ask_about(client, image, options)
+            except BadImage as error:
+                if len(options.image) == 1:
+                    raise
+                bad[image] = error
+    return asked, bad
+
+
+def _ask_about(client: Client, image: Path, options: argparse.Namespace) -> Iterator[Asked]:
+    for skill in SKILLS if options.skill == "all" else (options.skill,):
+        yield _ask_one(client, image, skill, options)
+
+
+def _ask_one(client: Client, image: Path, skill: str, options: argparse.Namespace) -> Asked:
+    start, first_text_ms = time.perf_counter(), None
+    shown: Callable[[str], object] = (lambda text: None) if options.json else _write
+    result: EngineResult | KestrelError
+    try:
+        if skill in STREAMED and options.stream:
+            with client.ask(skill, image, stream=True, **_arguments(skill, options)) as stream:
+                for chunk in stream:
                     if first_text_ms is None:
                         first_text_ms = (time.perf_counter() - start) * 1e3
                         shown(f"{skill}: ")
-                    shown(text)
-                answer = answer.result()
-        result = answer
+                    shown(chunk.text)
+                result = stream.result()
+        else:
+            result = client.ask(skill, image, **_arguments(skill, options))
     except (ServerUnreachable, BadImage):
         raise
     except KestrelError as error:
@@ -153,81 +191,63 @@ def ask_one(
         time_ms = (time.perf_counter() - start) * 1e3
         if first_text_ms is not None:
             shown("\n")
-    return Outcome(skill, result, time_ms, first_text_ms)
+    return Asked(image, skill, result, time_ms, first_text_ms)
 
 
-def document(options: argparse.Namespace, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def _arguments(skill: str, options: argparse.Namespace) -> dict[str, Any]:
+    if skill not in SKILLS:
+        return {"question": options.question, "object": options.object, **dict(options.argument)}
+    if options.argument:
+        raise InvalidRequest(f"--argument is for a skill of the server's own, not for {skill}")
+    given = {"question": options.question or QUESTION, "object": options.object or OBJECT}
+    limit = {"max_tokens": options.max_tokens} if skill in STREAMED else {}
+    return {name: given[name] for name in SKILLS[skill]} | limit
+
+
+def draw_all(options: argparse.Namespace, asked: Sequence[Asked]) -> None:
+    """One picture to the file that was named, several to files beside it with the pictures' names."""
+    for image in dict.fromkeys(one.image for one in asked):
+        target: Path = options.draw
+        if len(options.image) > 1:
+            target = target.with_stem(f"{target.stem}-{image.stem}")
+        drawing.draw(image, target, [one.result for one in asked if one.image == image])
+
+
+def document(
+    options: argparse.Namespace, asked: Sequence[Asked], bad: dict[Path, BadImage]
+) -> dict[str, Any]:
+    pictures = [
+        {"image": str(image), **_of_picture([one for one in asked if one.image == image], bad.get(image))}
+        for image in dict.fromkeys(options.image)
+    ]
+    return {"url": options.url, **(pictures[0] if len(pictures) == 1 else {"images": pictures})}
+
+
+def _of_picture(asked: Sequence[Asked], bad: BadImage | None) -> dict[str, Any]:
+    if bad is not None:
+        return {"error": {"code": bad.code, "message": str(bad)}}
     skills: dict[str, dict[str, Any]] = {}
-    for outcome in outcomes:
-        skills[outcome.skill] = {"time_ms": outcome.time_ms, "first_text_ms": outcome.first_text_ms}
-        if isinstance(outcome.result, Result):
-            skills[outcome.skill]["response"] = outcome.result.raw
+    for one in asked:
+        skills[one.skill] = {"time_ms": one.time_ms, "first_text_ms": one.first_text_ms}
+        if isinstance(one.result, EngineResult):
+            skills[one.skill]["response"] = table.response(one.result)
         else:
-            key = "error" if outcome.failed else "unsupported"
-            skills[outcome.skill][key] = {"code": outcome.result.code, "message": str(outcome.result)}
-    return {"url": options.url, "image": str(options.image), "skills": skills}
+            key = "error" if one.failed else "unsupported"
+            skills[one.skill][key] = {"code": one.result.code, "message": str(one.result)}
+    return {"skills": skills}
 
 
-def show(outcomes: Sequence[Outcome]) -> None:
-    """A table, by rich where it is installed."""
-    head = ("skill", "answer", "time", "first text", "tokens")
-    rows = [_row(outcome) for outcome in outcomes]
-    try:
-        from rich.console import Console
-        from rich.table import Table
-        from rich.text import Text
-    except ImportError:
-        for row in (head, *rows):
-            print("  ".join((row[0].ljust(8), *(cell.rjust(10) for cell in row[2:]), row[1])).rstrip())
-        return
-    table = Table()
-    for name in head:
-        table.add_column(name, justify="left" if name in ("skill", "answer") else "right")
-    for row in rows:
-        table.add_row(*(Text(cell) for cell in row))  # as Text: an answer may hold what rich reads as markup
-    Console().print(table)
-
-
-def _row(outcome: Outcome) -> tuple[str, str, str, str, str]:
-    result, first = outcome.result, outcome.first_text_ms
+def _row(one: Asked, with_picture: bool) -> tuple[str, ...]:
+    result, first = one.result, one.first_text_ms
     return (
-        outcome.skill,
-        _summary(result),
-        f"{outcome.time_ms:,.0f} ms",
+        f"{one.image.name}: {one.skill}" if with_picture else one.skill,
+        table.summary(result),
+        f"{one.time_ms:,.0f} ms",
         "" if first is None else f"{first:,.0f} ms",
-        str(result.metrics.output_tokens) if isinstance(result, Result) else "",
+        str(result.metrics.output_tokens) if isinstance(result, EngineResult) else "",
     )
 
 
-def _summary(result: Result | KestrelError) -> str:
-    match result:
-        case Answer(text=text) | Caption(text=text):
-            return " ".join(_harmless(text).split())
-        case Detection(objects=boxes):
-            return _several([f"({b.x_min:.2f}, {b.y_min:.2f})-({b.x_max:.2f}, {b.y_max:.2f})" for b in boxes])
-        case Points(points=points):
-            return _several([f"({point.x:.2f}, {point.y:.2f})" for point in points])
-        case Segments(segments=segments):
-            return _several([segment.svg_path for segment in segments])
-        case UnsupportedSkill():
-            return "not a skill of this model"
-        case _:
-            assert isinstance(result, KestrelError)
-            return f"failed: {result.code}: {result}"
-
-
-def _several(found: Sequence[str]) -> str:
-    if not found:
-        return "none found"
-    more = ", ..." if len(found) > MAX_SHOWN else ""
-    return f"{len(found)}: {', '.join(found[:MAX_SHOWN])}{more}"
-
-
 def _write(text: str) -> None:
-    sys.stdout.write(_harmless(text))
+    sys.stdout.write(table.harmless(text))
     sys.stdout.flush()
-
-
-def _harmless(text: str) -> str:
-    """Without control characters: what a model writes must not steer the terminal."""
-    return "".join(letter if letter.isprintable() or letter in "\n\t" else "\ufffd" for letter in text)

@@ -5,7 +5,18 @@ eval "$(client/run.py --print-completion bash)"
 
 import argparse
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
+
+
+def suggest(action: argparse.Action, words: Sequence[str]) -> None:
+    """What to offer for an option that also takes other words."""
+    action.suggested = words  # type: ignore[attr-defined]
+
+
+def _offered(action: argparse.Action) -> Sequence[str]:
+    words = getattr(action, "suggested", ()) if action.choices is None else action.choices
+    return [str(word) for word in words]
 
 
 def script(parser: argparse.ArgumentParser, shell: str) -> str:
@@ -20,8 +31,8 @@ def _bash(parser: argparse.ArgumentParser) -> str:
         names = "|".join(action.option_strings)
         if action.type is Path:
             done = 'compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$word")'
-        elif action.choices:
-            done = f'mapfile -t COMPREPLY < <(compgen -W "{" ".join(action.choices)}" -- "$word")'
+        elif offered := _offered(action):
+            done = f'mapfile -t COMPREPLY < <(compgen -W "{" ".join(offered)}" -- "$word")'
         else:
             done = "COMPREPLY=()"
         cases.append(f"        {names}) {done}; return ;;")
@@ -48,8 +59,8 @@ def _zsh(parser: argparse.ArgumentParser) -> str:
             spec = f"{flag}[{(action.help or '').partition(' (')[0]}]"  # without the default, and its % and :
             if action.type is Path:
                 spec += ":file:_files"
-            elif action.choices:
-                spec += f":value:({' '.join(action.choices)})"
+            elif offered := _offered(action):
+                spec += f":value:({' '.join(offered)})"
             elif action.nargs != 0:
                 spec += ":value: "
             lines.append(f"        {shlex.quote(spec)} \\")

@@ -1,32 +1,39 @@
 """One request from the first attempt to its outcome, apart from how bytes travel.
 
-The synchronous and the asynchronous stream both turn an `Exchange`: they open a gRPC stream per attempt, hand
-over every response, and say when the stream has ended; it tells them what to show, whether to try again and
-when. A request is only sent again while none of its answer has arrived: so nobody sees an answer begin twice.
+The synchronous and the asynchronous stream both drive an `Exchange`: they open a gRPC stream per attempt,
+hand over every response, and say when the stream has ended; it tells them what to show, whether to try again
+and when. A request is only sent again while none of its answer has arrived, so that nobody sees an answer
+begin twice.
 """
 
-import json
 import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
 
 import grpc  # type: ignore[import-untyped]
 from tritonclient.grpc import service_pb2
 
-from kestrel_core.protocol.errors import Cancelled, EngineFailed, KestrelError, Overloaded
+from kestrel_core.protocol.errors import (
+    Cancelled,
+    DeadlinePassed,
+    EngineFailed,
+    InvalidRequest,
+    KestrelError,
+    Overloaded,
+    ServerUnreachable,
+    error_from_text,
+)
+from kestrel_core.protocol.messages import Chunk, EngineResult, Finished
+from kestrel_core.protocol.results import check
 
-from .ask import Ask
-from .errors import ServerUnreachable, error_of_message, error_of_status
-from .results import Result
-
-R = TypeVar("R", bound=Result)
+from .tensors import from_message
 
 # How much later than the server the client gives up: the server's own word about a passed deadline is better.
 GRACE_S = 1.0
 
 CLOSED = "the request was cancelled by its caller"
+MAX_TIMEOUT_S = 30 * 86_400.0
 
 CHANNEL_OPTIONS = [
     ("grpc.max_receive_message_length", -1),
@@ -36,6 +43,8 @@ CHANNEL_OPTIONS = [
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 2000),
 ]
+# What Triton itself says while it drains or after its model has gone, without a code of ours.
+DRAINING = ("has no available versions", "is not ready", "is not healthy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,58 +63,63 @@ class Retry:
 DEFAULT_RETRY = Retry()
 
 
-class Exchange(Generic[R]):
+class Exchange:
     def __init__(
-        self, ask: Ask[R], retry: Retry, url: str, clock: Callable[[], float] = time.monotonic
+        self,
+        message: service_pb2.ModelInferRequest,
+        timeout_s: float | None,
+        retry: Retry,
+        url: str,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._ask = ask
+        self._message = message
+        self._timeout_s = timeout_s
         self._retry = retry
         self._url = url
         self._clock = clock
-        self._deadline = None if ask.timeout_s is None else clock() + ask.timeout_s
+        self._deadline = None if timeout_s is None else clock() + timeout_s
         self._attempt = 0
-        self._answering = False
+        self._is_answering = False
         self._refusal: KestrelError | None = None
-        self._result: R | None = None
-        self._rest = ""
-        self._outcome: R | KestrelError | None = None
+        self._finished: Finished | None = None
+        self._outcome: EngineResult | KestrelError | None = None
 
     @property
-    def settled(self) -> bool:
+    def is_settled(self) -> bool:
         return self._outcome is not None
 
     def begin(self) -> tuple[service_pb2.ModelInferRequest, float | None]:
         """The next attempt's request, told how long it has, and the gRPC timeout."""
         left_s = self._left_s()
         if left_s is None:
-            return self._ask.request, None
-        self._ask.request.parameters["timeout"].int64_param = max(1, round(left_s * 1e6))
-        return self._ask.request, left_s + GRACE_S
+            return self._message, None
+        self._message.parameters["timeout"].int64_param = max(1, round(left_s * 1e6))
+        return self._message, left_s + GRACE_S
 
-    def receive(self, response: service_pb2.ModelStreamInferResponse) -> str:
-        """What this response adds to the answer; of the last one `rest` tells, once the stream has ended."""
+    def receive(self, response: service_pb2.ModelStreamInferResponse) -> Chunk | None:
+        """What this response adds to the answer; `rest` tells of the last one, once the stream has ended."""
         if response.error_message:
-            self._refusal = error_of_message(response.error_message, self._ask.skill)
-            return ""
+            self._refusal = _refusal(response.error_message)
+            return None
         try:
-            document = _document(response.infer_response)
-            if document is None:
-                return ""
-            self._answering = True
-            if not document.get("completed", True):
-                return str(document["chunk"])
-            self._result, self._rest = self._ask.answer.of(document), str(document.get("chunk", ""))
+            event = from_message(response.infer_response)
+            self._is_answering |= event is not None
+            if isinstance(event, Finished):
+                check(event.result)
+                self._finished = event
+                return None
+            return event
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             self._refusal = EngineFailed(f"the server's response is not the contract's: {error!r}")
-        return ""
+        return None
 
     def end(self, broken: grpc.RpcError | Cancelled | None = None) -> float | None:
         """An attempt's stream is over: seconds to wait before the next one, or None for settled."""
-        if self._result is not None:  # whole: what became of the stream behind it does not matter
-            self._outcome = self._result
+        if self._finished is not None:  # whole: what became of the stream behind it does not matter
+            self._outcome = self._finished.result
             return None
         error = self._failure(broken)
-        if isinstance(error, Overloaded | ServerUnreachable) and not self._answering:
+        if isinstance(error, Overloaded | ServerUnreachable) and not self._is_answering:
             wait_s, left_s = self._retry.wait_s(self._attempt), self._left_s()
             if self._attempt < self._retry.limit and (left_s is None or wait_s < left_s):
                 self._attempt += 1
@@ -114,12 +128,15 @@ class Exchange(Generic[R]):
         self._outcome = error
         raise error from (broken if broken is not error else None)
 
-    def rest(self) -> str:
+    def rest(self) -> Chunk | None:
         """The text that came with the last response, once."""
-        rest, self._rest = self._rest, ""
+        if self._finished is None or not self._finished.rest.text:
+            return None
+        rest = self._finished.rest
+        self._finished = self._finished._replace(rest=rest._replace(text=""))
         return rest
 
-    def outcome(self) -> R:
+    def outcome(self) -> EngineResult:
         assert self._outcome is not None
         if isinstance(self._outcome, KestrelError):
             raise self._outcome
@@ -131,17 +148,38 @@ class Exchange(Generic[R]):
         if self._refusal is not None:
             return self._refusal
         if broken is not None:
-            return error_of_status(broken, self._url, self._ask.timeout_s, self._answering)
+            return self._of_status(broken)
         return EngineFailed("the server ended the stream without an answer; ask again")
+
+    def _of_status(self, error: grpc.RpcError) -> KestrelError:
+        """The error a broken gRPC call stands for."""
+        url, status, details = self._url, error.code(), error.details() or "no reason given"
+        if status is grpc.StatusCode.DEADLINE_EXCEEDED:
+            return DeadlinePassed(
+                f"{url} gave no answer within {self._timeout_s:g} s; allow more with timeout_s"
+            )
+        if status is grpc.StatusCode.UNAVAILABLE and self._is_answering:
+            return ServerUnreachable(f"{url} went away in the middle of the answer; ask again")
+        if status is grpc.StatusCode.UNAVAILABLE:
+            return ServerUnreachable(
+                f"no Triton server answers at {url}; start one with `kestrel serve --demo`, "
+                "or name the port of its gRPC (8001 unless told otherwise; 8000 is HTTP)"
+            )
+        if status is grpc.StatusCode.UNIMPLEMENTED:
+            return ServerUnreachable(
+                f"{url} speaks gRPC, but not as Triton does ({details}); is the port right?"
+            )
+        if status is grpc.StatusCode.INVALID_ARGUMENT:
+            return InvalidRequest(f"{details} (gRPC status {status.name})")
+        kind = Cancelled if status is grpc.StatusCode.CANCELLED else EngineFailed
+        return kind(f"{details} (gRPC status {status.name})")
 
     def _left_s(self) -> float | None:
         return None if self._deadline is None else self._deadline - self._clock()
 
 
-def _document(response: service_pb2.ModelInferResponse) -> dict[str, Any] | None:
-    """The JSON of one response; None where it holds nothing but the final flag."""
-    for output, content in zip(response.outputs, response.raw_output_contents, strict=True):
-        if output.name == "TEXT_OUTPUT":
-            document: dict[str, Any] = json.loads(content[4:])  # behind its length, as Triton packs strings
-            return document
-    return None
+def _refusal(message: str) -> KestrelError:
+    """The error that the server's words stand for, Triton's own among them."""
+    if any(words in message for words in DRAINING):
+        return ServerUnreachable(f"the server is starting or ending ({message})")
+    return error_from_text(message)

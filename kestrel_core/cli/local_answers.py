@@ -1,14 +1,16 @@
 """`kestrel schedule`: an engine without a server. All prompts are asked at once and answered together.
 
-Answers go to the console, as a table and, streamed, as they come; or to stdout as one JSON line each, in the
-order they were asked, and what went wrong with the others to stderr.
+Answers go to the console as a table, and with `--stream` as they come too. With `--json` they go to stdout as
+one JSON line each, in the order they were asked, and errors go to stderr.
 """
 
 import asyncio
+import json
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.progress import Progress
@@ -17,129 +19,138 @@ from rich.text import Text
 
 from kestrel_core.build import build_engine
 from kestrel_core.config import RuntimeConfig
-from kestrel_core.engine import EngineStream, InferenceEngine
-from kestrel_core.protocol.errors import InvalidRequest, KestrelError
-from kestrel_core.protocol.messages import EngineResult, parse_settings
+from kestrel_core.engine import InferenceEngine
+from kestrel_core.protocol.errors import BadImage, InvalidRequest, KestrelError
+from kestrel_core.protocol.messages import EngineResult, Request, Settings
 from kestrel_core.protocol.wire import encode_result
+from kestrel_core.skills.registry import SkillRegistry
+from kestrel_core.skills.spec import SkillSpec
 
 LINE_LENGTH = 60  # of a streamed answer among others, before it is shown without waiting for its end
 
-Outcome = EngineResult | KestrelError
-
-
-class Question(NamedTuple):
-    image: str | None  # its path
-    arguments: dict[str, Any]
+Ending = EngineResult | KestrelError
 
 
 def schedule(
-    questions: Sequence[Question],
-    skill: str,
-    settings: Mapping[str, Any],
+    requests: Sequence[Request],
+    skills: SkillRegistry,
     config: RuntimeConfig,
     stream: bool,
     as_json: bool,
     console: Console,
 ) -> bool:
-    """Ask all questions and show their answers. False when one of them got none."""
-    parse_settings(settings)  # said before the weights are read
+    """Ask all of them and show their answers. False when one of them got none."""
     screen = Console(stderr=True)
     with Progress(console=screen, transient=True, disable=not screen.is_terminal) as progress:
         bar = progress.add_task("loading", total=None)
         built = build_engine(
-            config, progress=lambda done, total: progress.update(bar, completed=done, total=total)
+            config, skills, lambda done, total: progress.update(bar, completed=done, total=total)
         )
     engine = InferenceEngine(built)
-    live = Live(console, several=len(questions) > 1) if stream and not as_json else None
+    live = Live(console, several=len(requests) > 1) if stream and not as_json else None
     began = time.monotonic()
-    outcomes = asyncio.run(_ask_all(engine, questions, skill, settings, live, as_json))
+    endings = asyncio.run(_ask_all(engine, requests, live, as_json))
     if not as_json:
-        console.print(_table(outcomes, time.monotonic() - began))
-    return not any(isinstance(outcome, KestrelError) for outcome in outcomes)
+        console.print(_table(endings, time.monotonic() - began))
+    return not any(isinstance(ending, KestrelError) for ending in endings)
 
 
-def pair(
+def parse_arguments(texts: Sequence[str], skill: SkillSpec) -> dict[str, Any]:
+    """`name=value` as the skill takes it: a text as it is, anything else as JSON."""
+    kinds = {argument.name: argument.kind for argument in skill.arguments}
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals:
+            raise InvalidRequest(f'--argument is "{text}"; it must be NAME=VALUE')
+        try:
+            found[name] = value if kinds.get(name, str) is str else json.loads(value)
+        except ValueError:
+            raise InvalidRequest(f'--argument {name} is "{value}", which is no JSON') from None
+    return found
+
+
+def requests_for(
+    skill: SkillSpec,
     prompts: Sequence[str],
     images: Sequence[str],
-    skill: str,
-    reasoning: bool = False,
-    length: str | None = None,
+    arguments: Mapping[str, Any],
+    settings: Settings,
+    stream: bool = False,
     repeat: int = 1,
-) -> list[Question]:
-    """Prompts and pictures as the questions they make: one picture for all prompts, or one for each."""
+) -> list[Request]:
+    """Prompts and pictures as the requests they make: one picture for all prompts, or one for each.
+
+    A prompt is the text that the skill requires: the question, the object. Where it requires none, there is a
+    request for each picture.
+    """
     if repeat < 1:
         raise InvalidRequest(f"--repeat is {repeat}; it must be at least 1")
-    if reasoning and skill != "query":
-        raise InvalidRequest(f"--reasoning is for query, not for {skill}")
-    if length is not None and skill != "caption":
-        raise InvalidRequest(f"--length is for caption, not for {skill}")
-    if skill == "caption":
-        if prompts or not images:
-            raise InvalidRequest("caption takes no prompt, but one --image or more")
-        return repeat * [Question(image, {"length": length or "normal"}) for image in images]
-    if not prompts:
-        raise InvalidRequest(f"{skill} needs a prompt; give one or more")
-    if len(images) not in (0, 1, len(prompts)):
+    for image in images:
+        if not Path(image).is_file():
+            raise BadImage(f"there is no picture {image}")
+    pairs: list[tuple[str | None, dict[str, str]]]
+    required = [argument.name for argument in skill.arguments if argument.required and argument.kind is str]
+    name = next((name for name in required if name not in arguments), None)
+    if name is None:
+        if prompts or (skill.image == "required" and not images):
+            raise InvalidRequest(f"{skill.name} takes no prompt, but one --image or more")
+        pairs = [(image, {}) for image in images] or [(None, {})]
+    elif not prompts:
+        raise InvalidRequest(f"{skill.name} needs a prompt; give one or more")
+    elif len(images) not in (0, 1, len(prompts)):
         raise InvalidRequest(
             f"there are {len(prompts)} prompts and {len(images)} pictures; "
             "give one --image for all prompts or one for each"
         )
-    of_each = list(images) if len(images) == len(prompts) else [*images, None][:1] * len(prompts)
-    name, more = ("question", {"reasoning": reasoning}) if skill == "query" else ("object", {})
-    return repeat * [
-        Question(image, {name: prompt, **more}) for image, prompt in zip(of_each, prompts, strict=True)
+    else:
+        of_each = list(images) if len(images) == len(prompts) else [*images, None][:1] * len(prompts)
+        pairs = [(image, {name: prompt}) for image, prompt in zip(of_each, prompts, strict=True)]
+    return [
+        # Streamed wherever the skill can be, so that the first text is timed; refused where it cannot.
+        Request(
+            skill.name,
+            {**arguments, **more},
+            image,
+            settings,
+            str(number),
+            stream=stream or skill.streams,
+        )
+        for number, (image, more) in enumerate(repeat * pairs, 1)
     ]
 
 
 async def _ask_all(
-    engine: InferenceEngine,
-    questions: Sequence[Question],
-    skill: str,
-    settings: Mapping[str, Any],
-    live: "Live | None",
-    as_json: bool,
-) -> list[Outcome]:
-    asked = [
-        asyncio.create_task(_ask(engine, number, question, skill, settings, live))
-        for number, question in enumerate(questions, 1)
-    ]
-    outcomes = []
+    engine: InferenceEngine, requests: Sequence[Request], live: "Live | None", as_json: bool
+) -> list[Ending]:
+    asked = [asyncio.create_task(_ask(engine, request, live)) for request in requests]
+    endings = []
     try:
         for number, task in enumerate(asked, 1):
-            outcome = await task
-            outcomes.append(outcome)
+            ending = await task
+            endings.append(ending)
             if not as_json:
                 continue  # the table will have it
-            if isinstance(outcome, KestrelError):
-                print(f"kestrel: request {number}: {outcome}", file=sys.stderr)
+            if isinstance(ending, KestrelError):
+                print(f"kestrel: request {number}: {ending}", file=sys.stderr)
             else:
-                print(encode_result(outcome), flush=True)
-        return outcomes
-    finally:  # also when interrupted: whoever is still asked for ends here
+                print(encode_result(ending), flush=True)
+        return endings
+    finally:  # also when interrupted: no request stays behind
         for task in asked:
             task.cancel()
         await asyncio.gather(*asked, return_exceptions=True)
         await engine.shutdown()
 
 
-async def _ask(
-    engine: InferenceEngine,
-    number: int,
-    question: Question,
-    skill: str,
-    settings: Mapping[str, Any],
-    live: "Live | None",
-) -> Outcome:
-    image, arguments = question
+async def _ask(engine: InferenceEngine, request: Request, live: "Live | None") -> Ending:
+    number = int(request.request_id)
     try:
-        answer = await engine.submit(
-            skill, image, arguments, settings=settings, stream=True, request_id=str(number)
-        )
-        assert isinstance(answer, EngineStream)
-        async for chunk in answer:
-            if live is not None:
-                live.show(number, chunk.text)
-        return await answer.result()
+        async with await engine.open(request) as answer:
+            async for chunk in answer:
+                if live is not None and chunk.kind == "text":
+                    live.show(number, chunk.text)
+            return await answer.result()
     except KestrelError as error:
         return error
     finally:
@@ -177,26 +188,26 @@ class Live:
         self._console.file.flush()
 
 
-def _table(outcomes: Sequence[Outcome], took_s: float) -> Table:
-    results = [outcome for outcome in outcomes if isinstance(outcome, EngineResult)]
+def _table(endings: Sequence[Ending], took_s: float) -> Table:
+    results = [ending for ending in endings if isinstance(ending, EngineResult)]
     num_tokens = sum(result.metrics.output_tokens for result in results)
     table = Table(
-        caption=f"{len(results)} of {len(outcomes)} answered, {num_tokens:,} tokens in {took_s:.2f} s",
-        show_lines=len(outcomes) > 1,
+        caption=f"{len(results)} of {len(endings)} answered, {num_tokens:,} tokens in {took_s:.2f} s",
+        show_lines=len(endings) > 1,
     )
     table.add_column("", justify="right")
     table.add_column("answer", ratio=1, overflow="fold")
     for title in ("end", "tokens", "cached", "ttft ms", "total ms"):
         table.add_column(title, justify="right", no_wrap=True)
-    for number, outcome in enumerate(outcomes, 1):
-        if isinstance(outcome, KestrelError):
-            table.add_row(str(number), Text(str(outcome)), outcome.code)
+    for number, ending in enumerate(endings, 1):
+        if isinstance(ending, KestrelError):
+            table.add_row(str(number), Text(str(ending)), ending.code)
             continue
-        usage = outcome.metrics
+        usage = ending.metrics
         table.add_row(
             str(number),
-            Text(_answer(outcome.output)),
-            outcome.finish_reason,
+            Text(_answer(ending.output)),
+            ending.finish_reason,
             f"{usage.input_tokens:,} + {usage.output_tokens:,}",
             f"{usage.cached_tokens:,}",
             f"{usage.ttft_ms:,.1f}",
@@ -206,12 +217,27 @@ def _table(outcomes: Sequence[Outcome], took_s: float) -> Table:
 
 
 def _answer(output: Mapping[str, Any]) -> str:
-    said = [value for key, value in output.items() if key in ("answer", "caption")]
-    if "reasoning" in output:
-        said.insert(0, f"({output['reasoning']['text']})")
-    if said:
-        return "\n".join(said)
-    return "\n".join(
-        ", ".join(f"{name} {number:.3f}" for name, number in found.items())
-        for found in output.get("objects", output.get("points", ()))
-    )
+    """Whatever a skill answers, in lines: texts as they are, one line for each thing found."""
+    said = [f"({output['reasoning']['text']})"] if "reasoning" in output else []
+    for key, value in output.items():
+        if key == "reasoning":
+            continue
+        if isinstance(value, list):
+            said += [_thing(one) for one in value]
+        else:
+            said.append(value if isinstance(value, str) else f"{key} {value}")
+    return "\n".join(said)
+
+
+def _thing(found: Any) -> str:
+    if not isinstance(found, Mapping):
+        return str(found)
+    parts = []
+    for name, value in found.items():
+        if name == "svg_path":
+            parts.append(f"outline of {value.count('M') + value.count('L')} vertices")
+        elif isinstance(value, Mapping):
+            parts.append(_thing(value))
+        else:
+            parts.append(f"{name} {value:.3f}" if isinstance(value, float) else f"{name} {value}")
+    return ", ".join(parts)

@@ -6,17 +6,10 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from kestrel_core.cli.options import add_engine_options, engine_config
+from kestrel_core.protocol.fields import SETTINGS
 
 if TYPE_CHECKING:
     from kestrel_core.cli.options import Commands
-
-SETTINGS: tuple[tuple[str, type, str], ...] = (
-    ("temperature", float, "0 is always the likeliest token"),
-    ("top-p", float, "choose among the likeliest tokens that make up this share"),
-    ("max-tokens", int, "of an answer"),
-    ("max-objects", int, "to detect or point at"),
-    ("seed", int, "the same one gives the same answer again"),
-)
 
 
 def add(commands: "Commands") -> None:
@@ -24,8 +17,8 @@ def add(commands: "Commands") -> None:
         "schedule",
         help="answer prompts from the shell, without a server",
         description="Starts an engine, asks all prompts at once and prints the answers. Every option of the "
-        "engine also has a KESTREL_* variable. Exit code 0: all were answered, 1: some were not, 2: the "
-        "engine could not be started as asked.",
+        "engine also has a KESTREL_* variable. Exit code 0: all were answered, 1: some were not, 2: what was "
+        "asked for cannot be started, which is said before a model is loaded.",
     )
     schedule.add_argument("prompts", nargs="*", metavar="PROMPT", help="a question, or an object to look for")
     schedule.add_argument(
@@ -34,38 +27,53 @@ def add(commands: "Commands") -> None:
     schedule.add_argument(
         "--skill",
         default="query",
-        choices=("query", "caption", "detect", "point"),
-        help="what to ask for (default: %(default)s)",
+        metavar="NAME",
+        help="what to ask for: query, caption, detect, ..., or a skill of your own (default: %(default)s)",
     )
     schedule.add_argument("--stream", action="store_true", help="show answers while they are given")
     schedule.add_argument("--reasoning", action="store_true", help="query: think first")
-    schedule.add_argument("--length", choices=("short", "normal", "long"), help="caption: how long")
+    schedule.add_argument("--length", metavar="LENGTH", help="caption: short, normal or long")
+    schedule.add_argument(
+        "--argument",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="any other argument of the skill; repeatable",
+    )
     schedule.add_argument("--repeat", type=int, default=1, metavar="N", help="ask everything N times")
     schedule.add_argument(
         "--json", action="store_true", help="print one JSON line an answer, and nothing else"
     )
     settings = schedule.add_argument_group("settings of the answers", "Without them, the model's own.")
-    for name, kind, meaning in SETTINGS:
-        settings.add_argument(f"--{name}", type=kind, metavar=kind.__name__.upper(), help=meaning)
-    settings.add_argument("--stop", action="append", metavar="TEXT", help="end before this text; repeatable")
+    for field in SETTINGS.values():
+        option, meaning = f"--{field.key.replace('_', '-')}", field.argument.meaning
+        kind = field.argument.kind
+        if kind is list:
+            settings.add_argument(option, action="append", metavar="TEXT", help=f"{meaning}; repeatable")
+        else:
+            settings.add_argument(option, type=kind, metavar=kind.__name__.upper(), help=meaning)
     add_engine_options(schedule)
     schedule.set_defaults(run=_schedule)
 
 
 def _schedule(options: argparse.Namespace, console: Console) -> int:
-    from kestrel_core.cli.local_answers import pair, schedule
+    from kestrel_core.cli.local_answers import parse_arguments, requests_for, schedule
+    from kestrel_core.protocol.messages import parse_settings
+    from kestrel_core.skills.registry import installed_skills
 
-    names = [*(name.replace("-", "_") for name, _, _ in SETTINGS), "stop"]
-    questions = pair(
-        options.prompts, options.image, options.skill, options.reasoning, options.length, options.repeat
+    config = engine_config(options)
+    skills = installed_skills(config.skills)
+    skill = skills[options.skill]
+    arguments = parse_arguments(options.argument, skill)
+    if options.reasoning:
+        arguments["reasoning"] = True
+    if options.length is not None:
+        arguments["length"] = options.length
+    settings = parse_settings({name: getattr(options, name) for name in SETTINGS})
+    requests = requests_for(
+        skill, options.prompts, options.image, arguments, settings, options.stream, options.repeat
     )
-    answered = schedule(
-        questions,
-        options.skill,
-        {name: getattr(options, name) for name in names},
-        engine_config(options),
-        options.stream,
-        options.json,
-        console,
-    )
+    for request in requests:
+        skills.check(request)
+    answered = schedule(requests, skills, config, options.stream, options.json, console)
     return 0 if answered else 1

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from kestrel_core.cli.options import add_engine_options, engine_options
+
 if TYPE_CHECKING:
     from kestrel_core.cli.options import Commands
 
@@ -15,17 +17,36 @@ def add(commands: "Commands") -> None:
         "serve",
         help="start Triton on the model repository and keep it running",
         description="Checks that a server can run here, starts it, waits until it answers, and starts it "
-        "again should it die. What it serves is said by KESTREL_* variables or by the model's parameters in "
-        "config.pbtxt. SIGTERM or Ctrl-C lets requests under way finish. Exit code 0: everybody was "
-        "answered, 1: not so, 2: it cannot be started as asked.",
+        "again should it die. Every option of the engine also has a KESTREL_* variable and a parameter in "
+        "the model's config.pbtxt; an option wins over the variable, and that over the parameter. SIGTERM or "
+        "Ctrl-C lets requests under way finish. Exit code 0: all requests were answered, 1: some were not, "
+        "2: it cannot be started as asked.",
     )
     serve.add_argument("--demo", action="store_true", help="serve the bundled model, on the CPU")
-    for name, port in (("http", 8000), ("grpc", 8001), ("metrics", 8002)):
+    serve.add_argument(
+        "--host",
+        default="127.0.0.1",
+        metavar="ADDRESS",
+        help="where all ports listen; 0.0.0.0 is everywhere, and nobody is asked who they are "
+        "(default: %(default)s)",
+    )
+    for name, protocol, port in (
+        ("http", "HTTP", 8000),
+        ("grpc", "gRPC", 8001),
+        ("metrics", "Prometheus' metrics", 8002),
+    ):
         serve.add_argument(
-            f"--{name}-port", type=int, default=port, metavar="PORT", help="(default: %(default)s)"
+            f"--{name}-port",
+            type=int,
+            default=port,
+            metavar="PORT",
+            help=f"of {protocol} (default: %(default)s)",
         )
     serve.add_argument(
-        "--model-repository", type=Path, metavar="DIR", help="default: the one that came with this package"
+        "--model-repository",
+        type=Path,
+        metavar="DIR",
+        help="default: the one that comes along with this package",
     )
     serve.add_argument(
         "--exit-timeout",
@@ -35,11 +56,13 @@ def add(commands: "Commands") -> None:
         help="that requests under way have at the end (default: %(default)s)",
     )
     serve.add_argument("flags", nargs="*", metavar="-- TRITON_FLAG", help="passed on to tritonserver")
+    add_engine_options(serve)
     serve.set_defaults(run=_serve)
 
 
 def _serve(options: argparse.Namespace, console: Console) -> int:
-    from kestrel_core.triton.serve import REPOSITORY, ServeOptions, serve
+    from kestrel_core.triton.options import ServeOptions
+    from kestrel_core.triton.serve import REPOSITORY, serve
 
     chosen = ServeOptions(
         options.http_port,
@@ -47,7 +70,9 @@ def _serve(options: argparse.Namespace, console: Console) -> int:
         options.metrics_port,
         options.model_repository or REPOSITORY,
         options.exit_timeout,
+        options.host,
         options.demo,
         options.flags,
+        engine_options(options),
     )
     return serve(chosen, console)

@@ -1,10 +1,11 @@
-"""The published models on Hugging Face: their repositories, and their files in the local cache. No torch.
+"""Downloads: the files of a published model, from Hugging Face or from its cache on this machine. No torch.
 
-Where the cache lies, with which token and whether the network may be used is Hugging Face's own to say
+Where the cache lies, which token is used and whether the network may be used are Hugging Face's own settings
 (`HF_HOME`, `HF_TOKEN`, `HF_HUB_OFFLINE`).
 """
 
 import json
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,17 +15,12 @@ from huggingface_hub import snapshot_download
 from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 from huggingface_hub.utils.tqdm import tqdm
 
+from kestrel_core.intake.models import INDEX, TOKENIZER, Repository, find_model, unpinned
 from kestrel_core.protocol.errors import BadCheckpoint
 
-INDEX = "model.safetensors.index.json"
 BYTES_BAR = "huggingface_hub.snapshot_download"
 
-
-@dataclass(frozen=True, slots=True)
-class Repository:
-    name: str
-    revision: str = "main"
-    files: tuple[str, ...] = ("config.json", INDEX, "*.safetensors")
+log = logging.getLogger("kestrel")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,25 +29,32 @@ class ModelFiles:
     tokenizer: Path
 
 
-MODELS = {
-    "moondream2": Repository("vikhyatk/moondream2", "2025-06-21"),
-    "moondream3-preview": Repository("moondream/moondream3-preview"),
-    "moondream3.1-9B-A2B": Repository("moondream/moondream3.1-9B-A2B"),
-}
-# All of them speak this one. The tokenizer.json beside Moondream 2's weights is of an earlier release.
-TOKENIZER = Repository("moondream/starmie-v1", files=("tokenizer.json",))
+def fetch_model(
+    name: str, progress: Callable[[int, int], None] | None = None, revision: str | None = None
+) -> ModelFiles:
+    """A model's files, all of one commit, from network or cache. `progress` gets bytes done and in all.
+
+    `revision` is a commit, tag or branch, in place of the one recorded in `intake.models`.
+    """
+    model = find_model(name)
+    if model.repository is None:
+        raise BadCheckpoint(f"{name} is not downloaded: it comes along with this package")
+    weights = model.repository.at(revision)
+    tokenizer = _fetch(TOKENIZER, name, weights, None) / TOKENIZER.files[0]
+    files = ModelFiles(_fetch(weights, name, weights, progress), tokenizer)
+    # The cache names a folder after the commit that it holds.
+    for warning in (
+        unpinned(weights, files.folder.name, f"--revision {files.folder.name}"),
+        unpinned(TOKENIZER, tokenizer.parent.name, f"--tokenizer-path {tokenizer}"),
+    ):
+        if warning is not None:
+            log.warning("%s: %s", name, warning)
+    return files
 
 
-def fetch_model(name: str, progress: Callable[[int, int], None] | None = None) -> ModelFiles:
-    """A model's files, all of one commit, from network or cache. `progress` gets bytes done and in all."""
-    if name not in MODELS:
-        raise BadCheckpoint(f'there is no model "{name}" to download; known are {", ".join(MODELS)}')
-    repository = MODELS[name]
-    tokenizer = _fetch(TOKENIZER, name, None) / "tokenizer.json"
-    return ModelFiles(_fetch(repository, name, progress), tokenizer)
-
-
-def _fetch(repository: Repository, model: str, progress: Callable[[int, int], None] | None) -> Path:
+def _fetch(
+    repository: Repository, model: str, weights: Repository, progress: Callable[[int, int], None] | None
+) -> Path:
     bar = None if progress is None else _reporting(progress)
     reason = "the cache holds only a part of it"
     for cached_only in (False, True):
@@ -66,14 +69,13 @@ def _fetch(repository: Repository, model: str, progress: Callable[[int, int], No
                     local_files_only=cached_only,
                 )
             )
-        except Exception as error:  # of several libraries, down to the sockets
+        except Exception as error:  # any of several libraries may raise, down to the sockets
             if not cached_only:
                 reason = _reason(error)
             continue
         # Without a listing of the repository from its server, the library returns whatever the cache has.
         if _is_complete(folder, repository):
             return folder
-    weights = MODELS[model]
     raise BadCheckpoint(
         f"{model} needs {repository.name} from Hugging Face, and {reason}. "
         f"Download {', '.join(weights.files)} of {weights.name} (revision {weights.revision}) "
@@ -82,7 +84,7 @@ def _fetch(repository: Repository, model: str, progress: Callable[[int, int], No
 
 
 def _reason(error: Exception) -> str:
-    # Where the cache cannot help either, the library says that, and what went wrong before is the cause.
+    # Where the cache cannot help either, the library raises an error about that, caused by the first one.
     cause = (isinstance(error, LocalEntryNotFoundError) and error.__cause__) or error
     if isinstance(cause, HfHubHTTPError) and cause.response.status_code in (401, 403):
         return (

@@ -1,10 +1,12 @@
 """Pictures from outside: bytes, a file or a foreign object -> RGB within limits, and a hash of the content.
 
 Nothing here trusts its input. libvips names a file's format, only the loaders listed below ever run, sizes
-are checked before a pixel is decoded, and whatever goes wrong is a `BadImage`. Safe in worker threads.
+are checked before a pixel is decoded, and every failure is a `BadImage`. Safe in worker threads. A process
+that decodes strangers' files calls `restrict_libvips` first.
 """
 
 import hashlib
+import logging
 import os
 import stat
 import sys
@@ -19,10 +21,10 @@ from kestrel_core.protocol.errors import BadImage
 
 ACCEPTED = "JPEG, PNG, WebP, GIF, TIFF or AVIF"
 
-# The class libvips recognises a file by -> the operation that reads it, and the format's name.
+# libvips' class for a kind of file -> the operation that reads it, and the format's name.
 LOADERS = {
     "VipsForeignLoadJpegBuffer": ("jpegload_buffer", "JPEG"),
-    # Phones write these; they are a JPEG with a gain map behind it, which we do not want applied.
+    # Written by phones: a JPEG with a gain map behind it, which is not applied.
     "VipsForeignLoadUhdrBuffer": ("jpegload_buffer", "JPEG"),
     "VipsForeignLoadPngBuffer": ("pngload_buffer", "PNG"),
     "VipsForeignLoadWebpBuffer": ("webpload_buffer", "WebP"),
@@ -33,10 +35,21 @@ LOADERS = {
 MAX_CHANNELS = 5  # CMYK and alpha
 EXIF_ORIENTATION = 0x0112
 
-# Both hold for the process: loaders that libvips itself does not trust never run, and the cache of operations
-# would pin the pixels of requests long answered.
-pyvips.block_untrusted_set(True)
-pyvips.cache_set_max(0)
+# What the numbers of a float image mean is known in these colour spaces alone. In others they may go to 1,
+# to 255 or anywhere.
+FLOAT_SPACES = ("scrgb", "lab", "lch", "xyz", "yxy", "cmc")
+
+
+def restrict_libvips() -> None:
+    """Make libvips fit to decode strangers' files. This holds for the whole process; again changes nothing.
+
+    Loaders that libvips itself does not trust never run. Its cache of operations, which would keep the pixels
+    of requests that were answered long ago, is off. Its warnings, of which a file of 234 bytes can cause a
+    megabyte, are not logged: what matters comes as an error.
+    """
+    pyvips.block_untrusted_set(True)
+    pyvips.cache_set_max(0)
+    logging.getLogger("pyvips").setLevel(logging.ERROR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +61,9 @@ class ImageLimits:
 def decode_image(source: object, limits: ImageLimits, *, upright: bool = True) -> NDArray[np.uint8]:
     """Contiguous `[height, width, 3]` of encoded bytes, a path, a `pyvips.Image`, a PIL image or an array.
 
-    `upright` turns the picture as its EXIF orientation says, so that coordinates are those of the picture as
-    shown; the reference does not. (AVIF turns inside its own container, always.) Of several frames or pages
-    the first counts.
+    `upright` rotates the picture as its EXIF orientation says, so that coordinates are those of the picture
+    as it is shown; the reference does not do that. (AVIF decoders always do, because the container says so.)
+    If there are several frames or pages, the first is taken.
     """
     orientation = 1
     if isinstance(source, str | os.PathLike):
@@ -69,7 +82,17 @@ def decode_image(source: object, limits: ImageLimits, *, upright: bool = True) -
     else:
         kinds = "encoded bytes, a path, a pyvips.Image, a PIL image or an HxWx3 uint8 array"
         raise BadImage(f"an image is {kinds}, not {type(source).__name__}")
-    return np.ascontiguousarray(_turn(rgb, orientation) if upright else rgb)
+    return np.ascontiguousarray(_upright(rgb, orientation) if upright else rgb)
+
+
+def source_bytes(source: object) -> int:
+    """What a picture takes in memory as it was handed over: encoded, or as the pixels of an open image."""
+    if isinstance(source, bytes | bytearray):
+        return len(source)
+    if isinstance(source, pyvips.Image) or _is_pil(source):
+        return 3 * int(source.width) * int(source.height)
+    size = getattr(source, "nbytes", None) or getattr(source, "num_bytes", 0)  # an array, or prepared already
+    return size if isinstance(size, int) else 0
 
 
 def read_file(path: str | os.PathLike[str], limits: ImageLimits) -> bytes:
@@ -113,9 +136,12 @@ def _decode_file(
         # Sequential: a large picture streams through instead of going by way of a temporary file.
         image = getattr(pyvips.Image, operation)(encoded, access="sequential", fail_on="error")
         if image.interpretation != "cmyk":
-            # Lines come off the decoder one after another, and more threads than one would wait for each
-            # other; only the arithmetic of CMYK outweighs that.
+            # A decoder gives one line after another, so several threads would wait for each other. The
+            # arithmetic of CMYK alone is worth more threads.
             image.set_type(pyvips.GValue.gint_type, "concurrency", 1)
+        if image.format in ("float", "double", "complex", "dpcomplex"):
+            _check_pixels(image.width, image.height, limits)
+            image = _finite(image, name)
         return _render(image, limits)
     except pyvips.Error as error:
         if image is not None and _field(image, "heif-compression") == "hevc":
@@ -129,23 +155,35 @@ def _sniff(encoded: bytes) -> tuple[str, str]:
     found = pyvips.vips_lib.vips_foreign_find_load_buffer(pyvips.ffi.from_buffer(encoded), len(encoded))
     loader = LOADERS.get(pyvips.ffi.string(found).decode()) if found else None
     if loader is None:
-        pyvips.vips_lib.vips_error_clear()  # the failed search left a line that the next error would carry
+        pyvips.vips_lib.vips_error_clear()  # or the next error would begin with the line of this one
         raise BadImage(f"the image is damaged or in no accepted format; send {ACCEPTED}")
     return loader
 
 
+def _finite(image: Any, name: str) -> Any:
+    """The same image, computed, if its numbers have a meaning; else most of them would come out black."""
+    if image.interpretation not in FLOAT_SPACES or image.bands > MAX_CHANNELS:
+        raise BadImage(
+            f"the {name} image holds floating-point numbers of no known range; save it with 8 or 16 bits"
+        )
+    image = image.copy_memory()
+    if not np.isfinite(image.numpy()).all():
+        raise BadImage(f"the {name} image holds values that are no numbers (NaN or infinity)")
+    return image
+
+
 def _render(image: Any, limits: ImageLimits) -> tuple[NDArray[np.uint8], int]:
-    """8-bit RGB and its EXIF orientation. Lazy pixels are computed here, so here `pyvips.Error` comes up."""
+    """8-bit RGB and its EXIF orientation. Pixels are computed here, so `pyvips.Error` is raised here."""
     width, height = image.width, image.height
     _check_pixels(width, height, limits)
     if image.bands > MAX_CHANNELS:
         raise BadImage(f"the image has {image.bands} channels, and at most {MAX_CHANNELS} make a picture")
     orientation = _field(image, "orientation") or 1
-    # Most pictures need none of these steps, and each is a pass over all pixels even where it changes none.
+    # Most pictures need none of these steps. Each is a pass over all pixels, even if it changes nothing.
     if image.format == "ushort":
         image = image.cast("uchar", shift=True)
     if image.interpretation == "cmyk":
-        # Without the profile, as the reference does it: each ink takes its share of what black leaves.
+        # Without the colour profile, as in the reference: an ink darkens what the black ink has left.
         white = 255 - image.extract_band(3)
         image = white - (image.extract_band(0, n=3) * white / 255).rint()
     elif image.interpretation != "srgb" or image.bands < 3:
@@ -153,7 +191,7 @@ def _render(image: Any, limits: ImageLimits) -> tuple[NDArray[np.uint8], int]:
     if image.format != "uchar":
         image = image.cast("uchar")
     pixels = np.frombuffer(image.write_to_memory(), np.uint8).reshape(height, width, -1)
-    if pixels.shape[2] > 3:  # alpha is dropped, not composited; by planes, as that copies four times as fast
+    if pixels.shape[2] > 3:  # alpha is dropped, not composited; plane by plane is four times as fast
         pixels = np.stack([pixels[..., channel] for channel in range(3)], axis=2)
     return pixels, orientation
 
@@ -163,7 +201,7 @@ def _field(image: Any, name: str) -> Any:
 
 
 def _reason(error: Any, operation: str) -> str:
-    """What this loader said first: libvips has one error buffer, and other threads write to it too."""
+    """What this loader said first. libvips has one error buffer, and other threads write to it as well."""
     own = operation.removesuffix("load_buffer")
     for line in error.detail.splitlines():
         domain, _, text = line.partition(": ")
@@ -173,7 +211,7 @@ def _reason(error: Any, operation: str) -> str:
 
 
 def _is_pil(source: object) -> TypeGuard[Any]:
-    """Whoever holds a PIL image has imported PIL; we need not."""
+    """A caller who has a PIL image has imported PIL, so it need not be imported here."""
     module = sys.modules.get("PIL.Image")
     return module is not None and isinstance(source, module.Image)
 
@@ -212,8 +250,8 @@ def _check_pixels(width: int, height: int, limits: ImageLimits) -> None:
         )
 
 
-def _turn(rgb: NDArray[np.uint8], orientation: int) -> NDArray[np.uint8]:
-    """EXIF 2 to 8: mirrored, half turn, flipped, and the same four of the transposed picture."""
+def _upright(rgb: NDArray[np.uint8], orientation: int) -> NDArray[np.uint8]:
+    """Upright pixels. EXIF 2 to 4: mirrored, rotated by half, flipped; 5 to 8: transposed, then 1 to 4."""
     if orientation in (5, 6, 7, 8):
         rgb = rgb.transpose(1, 0, 2)
     if orientation in (3, 4, 7, 8):

@@ -1,7 +1,7 @@
 """Pictures made ready for the model: decoded under limits, cut into crops, named by a digest.
 
-Runs in worker threads. The last few pictures are remembered, and one that is asked for several times at once
-is decoded once: the others wait for it.
+Runs in worker threads. The last few pictures are remembered. A picture that is asked for several times at
+once is decoded once, and the others wait for it.
 """
 
 from collections import OrderedDict
@@ -13,11 +13,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kestrel_core.intake.images import ImageLimits, check_bytes, decode_image, image_hash, read_file
+from kestrel_core.intake.images import (
+    ImageLimits,
+    check_bytes,
+    decode_image,
+    image_hash,
+    read_file,
+    restrict_libvips,
+)
 from kestrel_core.loop.step import PreparedImage
 from kestrel_core.moondream.config import VisionConfig
 from kestrel_core.moondream.crops.cutting import PREPROCESSING_VERSION, choose_tiling, cut_crops
 from kestrel_core.moondream.crops.resampling import can_cut
+from kestrel_core.protocol.wire import decode_image_input
 
 
 class Preparer:
@@ -28,27 +36,40 @@ class Preparer:
         clock: Callable[[], float],
         observe: Callable[[float], None],
         max_remembered: int = 16,
+        max_remembered_bytes: int = 128 * 2**20,
         leave_cutting: bool = False,
     ) -> None:
-        """`leave_cutting`: pictures stay whole where the device can cut them to the same bytes."""
+        """`leave_cutting`: pictures stay whole if the device can cut them to the same bytes."""
+        restrict_libvips()
         self._vision = vision
         self._limits = limits
         self._clock = clock
         self._observe = observe
         self._max_remembered = max_remembered
+        self._max_remembered_bytes = max_remembered_bytes
         self._leave_cutting = leave_cutting
         self._known: OrderedDict[str, Future[PreparedImage]] = OrderedDict()
         self._lock = Lock()
 
     def __call__(self, source: Any) -> PreparedImage:
         """Raises `BadImage`. `source` is anything that `images.decode_image` takes, or prepared already."""
+        image = self.prepare(source, lambda key: True)
+        assert image is not None
+        return image
+
+    def prepare(self, source: Any, may_decode: Callable[[str], bool]) -> PreparedImage | None:
+        """As above; None if the picture is not remembered and `may_decode`, given its key, says no."""
         if isinstance(source, PreparedImage):
             return source
         if isinstance(source, str) or hasattr(source, "__fspath__"):
             source = read_file(source, self._limits)
         if isinstance(source, bytes | bytearray | memoryview):
-            check_bytes(memoryview(source).nbytes, self._limits)  # before it is copied and digested
-            source = bytes(source)  # the caller's buffer may change between the digest and the decoding
+            check_bytes(
+                memoryview(source).nbytes * 3 // 4, self._limits
+            )  # before it is copied; may be base64
+            # A copy, since the caller's buffer may change between the digest and the decoding.
+            source = decode_image_input(bytes(source))
+            check_bytes(len(source), self._limits)
         else:
             source = decode_image(source, self._limits)  # upright from here on: an array has no orientation
         key = image_hash(source, PREPROCESSING_VERSION)
@@ -56,10 +77,10 @@ class Preparer:
             known = self._known.get(key)
             mine = known is None
             if known is None:
+                if not may_decode(key):
+                    return None
                 known = self._known[key] = Future()
             self._known.move_to_end(key)
-            while len(self._known) > self._max_remembered:
-                self._known.popitem(last=False)
         if mine:
             self._prepare(key, source, known)
         return known.result()
@@ -69,12 +90,23 @@ class Preparer:
         try:
             promise.set_result(self._cut(key, decode_image(source, self._limits)))
         except BaseException as error:
-            promise.set_exception(error)
             with self._lock:
-                self._known.pop(key, None)  # the same bytes may be sent again, and get the same answer
+                del self._known[key]  # the same bytes may be sent again, and get the same answer
+            promise.set_exception(error)
         finally:
             with self._lock:
                 self._observe(self._clock() - began)
+                self._forget()
+
+    def _forget(self) -> None:
+        """Keep the last few, as far as their bytes allow. Pictures that are being decoded stay."""
+        done = [(key, kept.result()) for key, kept in self._known.items() if kept.done()]
+        num_bytes = sum(image.num_bytes for _, image in done)
+        for key, image in done:
+            if len(self._known) <= self._max_remembered and num_bytes <= self._max_remembered_bytes:
+                break
+            del self._known[key]
+            num_bytes -= image.num_bytes
 
     def _cut(self, key: str, rgb: NDArray[np.uint8]) -> PreparedImage:
         height, width, _ = rgb.shape

@@ -1,4 +1,4 @@
-"""The one door into the step loop: who is inside, what the loop's thread is called to do, who may not enter.
+"""The inbox of the step loop: the requests it has taken in, and what other threads want its thread to do.
 
 Any thread may use it: all of its state is under one lock.
 """
@@ -9,23 +9,34 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from kestrel_core.loop.sequence import Prompt, Sequence
-from kestrel_core.protocol.errors import Overloaded
+from kestrel_core.loop.step import PreparedImage
+from kestrel_core.protocol.errors import Overloaded, ShuttingDown
 from kestrel_core.protocol.messages import Event, Request, Usage
 from kestrel_core.skills.spec import SkillSpec
 
 Sink = Callable[[Event], None]
 
 
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """All that a request needs before it can be scheduled."""
+
+    prompt: Prompt
+    image: PreparedImage | None
+    input_length: int  # positions of the whole prompt, those of the image included
+
+
 @dataclass(eq=False, slots=True)
 class Ticket:
-    """A request on its way through the loop. All but the first two lines belong to the loop's thread."""
+    """A request on its way through the loop. From `prepared` on, the fields belong to the loop's thread."""
 
     request: Request
     sink: Sink
     skill: SkillSpec
-    prompt: Prompt
-    num_bytes: int
+    num_bytes: int  # of the picture, as it came in
     arrived_s: float
+    order: float  # the lowest is served first: the time of arrival, moved by the priority
+    prepared: Prepared | None = None
     sequence: Sequence | None = None
     queued: bool = True
     done: bool = False
@@ -33,11 +44,11 @@ class Ticket:
     first_s: float = 0.0
     last_s: float = 0.0
 
-    def usage(self, now_s: float, image_length: int) -> Usage:
-        """What it took so far, and where the time went."""
+    def usage(self, now_s: float) -> Usage:
+        """How many tokens it took so far, and where the time went."""
         sequence = self.sequence
         return Usage(
-            input_tokens=image_length + len(self.prompt.inputs),
+            input_tokens=self.prepared.input_length if self.prepared is not None else 0,
             output_tokens=sequence.num_taken if sequence is not None else 0,
             cached_tokens=sequence.cached_tokens if sequence is not None else 0,
             queue_time_ms=_ms(self.arrived_s, self.started_s or now_s),
@@ -47,63 +58,64 @@ class Ticket:
         )
 
 
-class Door:
+class Inbox:
     def __init__(self, max_queued: int, max_queued_bytes: int) -> None:
         self._max_queued = max_queued
         self._max_queued_bytes = max_queued_bytes
         self._changed = threading.Condition()
         self._calls: deque[Callable[[], None]] = deque()
-        self._inside: set[Ticket] = set()
+        self._open: set[Ticket] = set()
         self.num_queued = 0
         self.queued_bytes = 0
         self.is_closed = False
         self.is_broken = False
 
     @property
-    def num_inside(self) -> int:
-        return len(self._inside)
+    def num_open(self) -> int:
+        return len(self._open)
 
     @property
-    def is_deserted(self) -> bool:
-        """Nobody is inside, and nobody will be."""
+    def is_drained(self) -> bool:
+        """No request is open, and none will be."""
         with self._changed:
-            return self.is_closed and not self._inside
+            return self.is_closed and not self._open
 
-    def inside(self) -> list[Ticket]:
+    def open_tickets(self) -> list[Ticket]:
         with self._changed:
-            return list(self._inside)
+            return list(self._open)
 
-    def enter(self, ticket: Ticket) -> None:
-        """Into the queue. Raises `Overloaded`; then it is not inside."""
+    def add(self, ticket: Ticket) -> None:
+        """Take a request into the queue. Raises `Overloaded`; then it was not taken."""
         with self._changed:
             self._refuse_if_full(ticket)
-            self._inside.add(ticket)
+            self._open.add(ticket)
             self.num_queued += 1
             self.queued_bytes += ticket.num_bytes
 
     def begin(self, ticket: Ticket) -> None:
-        """It waits no longer."""
+        """The request does not wait in the queue any more."""
         with self._changed:
             self._unqueue(ticket)
 
-    def leave(self, ticket: Ticket) -> None:
+    def remove(self, ticket: Ticket) -> None:
+        """The request has ended."""
         with self._changed:
             self._unqueue(ticket)
-            self._inside.discard(ticket)
+            self._open.discard(ticket)
 
     def close(self) -> None:
-        """Nobody enters from now on."""
+        """Refuse every request from now on."""
         with self._changed:
             self.is_closed = True
         self.call(lambda: None)  # a loop that waits looks again
 
-    def break_down(self) -> None:
-        """The loop has failed: nobody enters from now on."""
+    def mark_broken(self) -> None:
+        """The loop has failed: refuse every request from now on."""
         with self._changed:
             self.is_broken = True
 
     def call(self, what: Callable[[], None]) -> None:
-        """Have the loop's thread do something, soon."""
+        """Have the loop's thread do something soon."""
         with self._changed:
             self._calls.append(what)
             self._changed.notify()
@@ -112,14 +124,14 @@ class Door:
     def has_calls(self) -> bool:
         return bool(self._calls)
 
-    def calls(self) -> Iterator[Callable[[], None]]:
-        """Those there are, and those that come meanwhile."""
+    def take_calls(self) -> Iterator[Callable[[], None]]:
+        """All calls that are there, and those that are added meanwhile."""
         while self._calls:
             yield self._calls.popleft()
 
     def wait(self, timeout_s: float | None) -> None:
-        """Until there is a call."""
-        longest = threading.TIMEOUT_MAX  # more than that cannot be waited for
+        """Wait until there is a call."""
+        longest = threading.TIMEOUT_MAX  # Python cannot wait longer than that
         with self._changed:
             self._changed.wait_for(
                 lambda: self._calls, longest if timeout_s is None else min(timeout_s, longest)
@@ -129,7 +141,7 @@ class Door:
         if self.is_broken:
             raise Overloaded("the engine has failed and waits for its restart; try another server")
         if self.is_closed:
-            raise Overloaded("the server is shutting down; try another one")
+            raise ShuttingDown("the server is shutting down; try another one")
         if self.num_queued >= self._max_queued:
             raise Overloaded(f"{self.num_queued} requests wait, and no more may (max_queue); try again later")
         if self.queued_bytes + ticket.num_bytes > self._max_queued_bytes and self.queued_bytes:
@@ -146,5 +158,5 @@ class Door:
 
 
 def _ms(begin_s: float, end_s: float) -> float:
-    """0 where one of them has not come."""
+    """The time between two moments; 0 if one of them has not come."""
     return round(1000 * (end_s - begin_s), 3) if begin_s and end_s else 0.0

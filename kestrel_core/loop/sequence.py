@@ -4,12 +4,20 @@
 """
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
-from kestrel_core.loop.step import GREEDY, Input, PreparedImage, Readout, Sample, Sampling
-
-FinishReason = Literal["stop", "length", "cancelled"]
+from kestrel_core.loop.step import (
+    GREEDY,
+    NOT_RUNNING,
+    Input,
+    PreparedImage,
+    Readout,
+    Running,
+    Sample,
+    Sampling,
+)
+from kestrel_core.protocol.messages import FinishReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,16 +28,17 @@ class Prompt:
     with_image: bool
 
 
-class Turn(NamedTuple):
+class Outcome(NamedTuple):
     """What a sample led to."""
 
     text: str = ""  # may be shown now
     rest: str = ""  # of an answer that ends here: what was held back; shown after `text`
     feed: tuple[Input, ...] | None = None  # fed instead of the sample itself: a second prompt
     finish: FinishReason | None = None
+    reasoning: str = ""  # of what is thought before the answer: may be shown now, before `text`
 
 
-GO_ON = Turn()
+GO_ON = Outcome()
 
 
 class Reply(Protocol):
@@ -42,9 +51,9 @@ class Reply(Protocol):
         """
         ...
 
-    def take(self, sample: Sample) -> Turn: ...
+    def take(self, sample: Sample) -> Outcome: ...
 
-    def cut(self) -> Turn:
+    def cut(self) -> Outcome:
         """The answer ends here although the model would go on: give what was held back."""
         ...
 
@@ -66,9 +75,8 @@ class Sequence:
     sampling: Sampling = GREEDY
     order: float = 0.0  # who comes first, see Scheduler.admit
 
-    slot: int = 0  # 0: not running
-    pages: list[int] = field(default_factory=list)
-    prefix: Any = None  # the locked part of `pages`, which the prefix cache owns
+    running: Running = NOT_RUNNING  # its slot and pages, from start to preemption or end
+    prefix: Any = None  # the locked part of its pages, which the prefix cache owns
     computed: int = 0  # positions whose KV is there, or will be when the launched steps are done
     verified: int = 0  # positions that led to a sound sample; only these are shared
     num_taken: int = 0  # samples the reply took
@@ -82,3 +90,8 @@ class Sequence:
     def length(self) -> int:
         """Positions whose input is known."""
         return self.image_length + len(self.inputs)
+
+    @property
+    def slot(self) -> int:
+        """0: not running."""
+        return self.running.slot

@@ -33,6 +33,10 @@ class PreparedImage(NamedTuple):
     tiling: tuple[int, int]
     rgb: Any = None  # uint8 [height, width, 3]
 
+    @property
+    def num_bytes(self) -> int:
+        return sum(pixels.nbytes for pixels in (self.crops, self.rgb) if pixels is not None)
+
 
 class Kind(Enum):
     TOKEN = "token"  # choose a token; it is fed next
@@ -84,27 +88,39 @@ class Sample(NamedTuple):
         return self.token
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Running:
+    """A running sequence as the device knows it: what stays the same from step to step."""
+
+    slot: int
+    pages: list[int]  # its page table, which grows in place; it covers all positions up to a span's stop
+    sampling: Sampling = GREEDY
+
+
+NOT_RUNNING = Running(0, [])  # slot 0 is scratch: nobody ever runs in it
+
+
 class Span(NamedTuple):
     """Positions [start, stop) of one sequence in one step, under one mask. Image and text are two spans."""
 
-    slot: int
+    sequence: Running
     start: int
     stop: int
-    pages: Sequence[int]  # the sequence's page table; covers [0, stop)
     inputs: Sequence[Input] | None  # None: what this slot's last readout gave
-    image: PreparedImage | None = (
-        None  # set: this is the image prefix, BOS and the image, seen in both directions
-    )
+    image: PreparedImage | None = None  # set: the image prefix, BOS and the image, seen in both directions
     readout: Readout | None = None  # None: nothing is read here
-    sampling: Sampling = GREEDY
     draw: int = 0  # counts a sequence's samples, so that a seed gives the same ones in any batch
+
+    @property
+    def slot(self) -> int:
+        return self.sequence.slot
 
 
 class StepPlan(NamedTuple):
     spans: Sequence[Span]
 
 
-class Launched(Protocol):
+class StepInFlight(Protocol):
     """A step under way. `collect` waits for it."""
 
     def collect(self) -> Mapping[int, Sample]:
@@ -126,6 +142,6 @@ class Runtime(Protocol):
         """True: `launch` returns while the device works, and the next step is planned meanwhile."""
         ...
 
-    def launch(self, plan: StepPlan) -> Launched: ...
+    def launch(self, plan: StepPlan) -> StepInFlight: ...
 
     def close(self) -> None: ...

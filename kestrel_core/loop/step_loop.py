@@ -1,7 +1,7 @@
 """The step loop: one thread that turns scheduler and runtime.
 
-Any thread may submit, cancel and close. What becomes of a request is told to its sink, in the loop's thread:
-chunks, then exactly one `Finished` or error. A sink must not block.
+Any thread may submit, cancel and close. A request's sink is told in the loop's thread what becomes of it: any
+number of chunks, then exactly one `Finished` or error. A sink must not block.
 """
 
 import heapq
@@ -9,28 +9,28 @@ import logging
 import random
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import count, groupby
 from typing import Any
 
-from kestrel_core.loop.inbox import Door, Sink, Ticket
-from kestrel_core.loop.metrics import Metrics
-from kestrel_core.loop.sequence import FinishReason, Prompt, Sequence, Turn
-from kestrel_core.loop.step import Launched, PreparedImage, Runtime, Sample, Sampling, StepPlan
+from kestrel_core.intake.images import source_bytes
+from kestrel_core.loop.inbox import Inbox, Prepared, Sink, Ticket
+from kestrel_core.loop.metrics import Metrics, error_reason
+from kestrel_core.loop.preparation import Preparation, PrepareImage, Workers
+from kestrel_core.loop.sequence import Outcome, Sequence
+from kestrel_core.loop.step import Runtime, Sample, Sampling, StepInFlight, StepPlan
 from kestrel_core.protocol.errors import (
-    Cancelled,
+    DeadlinePassed,
     EngineFailed,
     KestrelError,
-    Overloaded,
-    PromptTooLong,
+    ShuttingDown,
     UnknownAdapter,
 )
-from kestrel_core.protocol.messages import Chunk, EngineResult, Event, Finished, Request
+from kestrel_core.protocol.messages import Chunk, EngineResult, Event, Finished, FinishReason, Request
 from kestrel_core.scheduler.scheduler import Scheduler, Update
-from kestrel_core.skills.spec import Language, SkillRegistry, SkillSpec
+from kestrel_core.skills.registry import SkillRegistry
+from kestrel_core.skills.spec import Language
 
 log = logging.getLogger("kestrel")
 
@@ -42,6 +42,7 @@ class QueueLimits:
     max_context: int
     priority_s: float
     default_timeout_s: float | None
+    max_prepared_bytes: int = 512 * 2**20
 
 
 class StepLoop:
@@ -51,10 +52,10 @@ class StepLoop:
         scheduler: Scheduler,
         skills: SkillRegistry,
         language: Language,
-        prepare: Callable[[object], PreparedImage],
+        prepare_image: PrepareImage,
+        workers: Workers,
         limits: QueueLimits,
         metrics: Metrics,
-        image_workers: int = 2,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.runtime = runtime
@@ -62,88 +63,109 @@ class StepLoop:
         self.metrics = metrics
         self._skills = skills
         self._language = language
-        self._prepare = prepare
         self._limits = limits
         self._clock = clock
+        self._inbox = Inbox(limits.max_count, limits.max_bytes)
+        self._preparation = Preparation(
+            language,
+            prepare_image,
+            workers,
+            limits.max_context,
+            limits.max_prepared_bytes,
+            scheduler.prefix_cache.holds_image,
+            self._pass_on,
+        )
         self._tickets: dict[Sequence, Ticket] = {}
-        self._pending: Launched | None = None
+        self._pending: StepInFlight | None = None
         self._deadlines: list[tuple[float, int, Ticket]] = []
         self._ties = count()
-        self._workers = ThreadPoolExecutor(image_workers, thread_name_prefix="kestrel-image")
         self._thread: threading.Thread | None = None
-        self._door = Door(limits.max_count, limits.max_bytes)
+        self._stopped = False
 
     # From any thread
 
     def submit(self, request: Request, sink: Sink) -> Ticket:
-        """Take a request in. Raises what is wrong with it, or `Overloaded`; then nothing was taken."""
-        skill = self._skills[request.skill]
+        """Take a request in. Raises what can be seen to be wrong at once, or `Overloaded`: then nothing was
+        taken. What turns out later is told to the sink.
+        """
+        skill = self._skills.check(request)
         if request.settings.adapter is not None:
             raise UnknownAdapter(f'adapter "{request.settings.adapter}" is not known to this server')
-        prompt = self._prompt(skill, request)
-        ticket = Ticket(request, sink, skill, prompt, _num_bytes(request.image), self._clock())
-        self._door.enter(ticket)
+        now = self._clock()
+        order = now + request.priority * self._limits.priority_s
+        ticket = Ticket(request, sink, skill, source_bytes(request.image), now, order)
+        self._inbox.add(ticket)
         timeout_s = request.timeout_s if request.timeout_s is not None else self._limits.default_timeout_s
         if timeout_s is not None:
-            self._door.call(lambda: self._set_deadline(ticket, ticket.arrived_s + timeout_s))
-        if prompt.with_image:
-            self._workers.submit(self._prepare_image, ticket)
-        else:
-            self._door.call(lambda: self._arrive(ticket, None))
+            self._inbox.call(lambda: self._set_deadline(ticket, now + timeout_s))
+        self._preparation.start(ticket)
         return ticket
 
     def cancel(self, ticket: Ticket) -> None:
         """The caller has gone, or wants no more: it ends with what it has."""
-        self._door.call(lambda: self._cancel(ticket))
+        self._inbox.call(lambda: self._cancel(ticket))
 
     def start(self) -> None:
         self._thread = threading.Thread(target=self._run, name="kestrel-steps", daemon=True)
         self._thread.start()
 
     def close(self, drain: bool = True) -> None:
-        """Refuse what comes from now on, finish (or drop) what is there, stop. May be called twice."""
-        self._door.close()
+        """Refuse new requests, finish (or drop) the open ones, stop. May be called more than once."""
+        self._inbox.close()
         if not drain:
-            self._door.call(
-                lambda: self._fail_all(Overloaded("the server is shutting down; try another one"))
-            )
-        if self._thread is not None and self._thread is not threading.current_thread():
+            self._inbox.call(self._drop_all)
+        if self._thread is None:
+            self._drop_all()  # nobody turns the loop
+            self._stop()
+        elif self._thread is not threading.current_thread():
             self._thread.join()
-        self._workers.shutdown()
 
     @property
     def healthy(self) -> bool:
-        return not self._door.is_broken
+        return not self._inbox.is_broken
 
     @property
     def num_open(self) -> int:
-        """Requests taken in and not yet ended."""
-        return self._door.num_inside
+        """Requests that were taken in and have not ended."""
+        return self._inbox.num_open
 
     @property
     def num_queued(self) -> int:
-        """Of these, the ones that have not begun: pictures being decoded among them."""
-        return self._door.num_queued
+        """Requests that have not begun, those that are being prepared among them."""
+        return self._inbox.num_queued
 
     @property
     def queued_bytes(self) -> int:
-        return self._door.queued_bytes
+        """Bytes of the pictures of these requests, as they came in."""
+        return self._inbox.queued_bytes
+
+    @property
+    def prepared_bytes(self) -> int:
+        """Bytes of the decoded pictures of these requests."""
+        return self._preparation.held_bytes
 
     # The loop
 
     def _run(self) -> None:
-        while self._pending is not None or not self._door.is_deserted:
+        while self._pending is not None or not self._inbox.is_drained:
             try:
                 self.step(wait=True)
-            except Exception as error:  # nothing is known of the state any more
+            except Exception as error:  # the state of the engine is unknown now
                 log.exception("the engine's loop failed")
-                self._door.break_down()
+                self._inbox.mark_broken()
                 self._pending = None
                 self._fail_all(
                     EngineFailed(f"the engine failed ({type(error).__name__}) and takes no requests")
                 )
                 break
-        self.runtime.close()
+        self._stop()
+
+    def _stop(self) -> None:
+        """When no request is open any more, and none will be."""
+        if not self._stopped:
+            self._stopped = True
+            self._preparation.shut_down()
+            self.runtime.close()
 
     def step(self, wait: bool = False) -> None:
         """Launch the next step, then settle the one before it while the device is busy."""
@@ -156,19 +178,19 @@ class StepLoop:
             self._publish(self.scheduler.commit(launched.collect()))
 
     def run_until_idle(self) -> None:
-        """Turn the loop here and now, for callers without a thread: tests and benchmarks."""
-        while self._tickets or self._door.has_calls or self._pending is not None:
+        """Turn the loop in the caller's thread: for tests and benchmarks, which start none."""
+        while self._tickets or self._inbox.has_calls or self._pending is not None:
             self.step()
 
     def _admit_arrivals(self, wait: bool) -> None:
         if wait:
-            self._door.wait(self._deadlines[0][0] - self._clock() if self._deadlines else None)
-        for call in self._door.calls():
+            self._inbox.wait(self._deadlines[0][0] - self._clock() if self._deadlines else None)
+        for call in self._inbox.take_calls():
             call()
         while self._deadlines and self._deadlines[0][0] <= self._clock():
             self._expire(heapq.heappop(self._deadlines)[2])
 
-    def _launch(self, plan: StepPlan) -> Launched:
+    def _launch(self, plan: StepPlan) -> StepInFlight:
         self.metrics.steps += 1
         self._note_starts()
         try:
@@ -195,46 +217,17 @@ class StepLoop:
 
     # A request's way in
 
-    def _prompt(self, skill: SkillSpec, request: Request) -> Prompt:
-        try:
-            prompt = skill.prompt(request, self._language)
-        except KestrelError:
-            raise
-        except Exception as error:  # anybody's code
-            raise EngineFailed(
-                f"skill {skill.name} could not make a prompt ({type(error).__name__})"
-            ) from error
-        if not prompt.inputs:
-            raise EngineFailed(f"skill {skill.name} made an empty prompt; there is nothing to answer")
-        image = self._language.config.image_prefix_length if prompt.with_image else 0
-        length = image + len(prompt.inputs)
-        if length >= self._limits.max_context:
-            raise PromptTooLong(
-                f"prompt needs {length:,} positions ({image:,} image + {len(prompt.inputs):,} text) and "
-                f"max_context is {self._limits.max_context:,}; "
-                "shorten the text or serve with a larger max_context"
-            )
-        return prompt
+    def _pass_on(self, ticket: Ticket, prepared: Prepared | KestrelError) -> None:
+        """In a worker's thread."""
+        self._inbox.call(lambda: self._arrive(ticket, prepared))
 
-    def _prepare_image(self, ticket: Ticket) -> None:
-        """In a worker thread."""
+    def _arrive(self, ticket: Ticket, prepared: Prepared | KestrelError) -> None:
         if ticket.done:
             return
-        try:
-            image = self._prepare(ticket.request.image)
-        except KestrelError as error:
-            refused = error
-            self._door.call(lambda: self._end(ticket, refused))
-        except Exception as error:
-            failed = EngineFailed(f"the picture could not be prepared ({type(error).__name__})")
-            self._door.call(lambda: self._end(ticket, failed))
-        else:
-            self._door.call(lambda: self._arrive(ticket, image))
-
-    def _arrive(self, ticket: Ticket, image: PreparedImage | None) -> None:
-        if ticket.done:
-            return
-        request = ticket.request
+        if isinstance(prepared, KestrelError):
+            return self._end(ticket, prepared)
+        request, image = ticket.request, prepared.image
+        ticket.prepared = prepared
         try:
             reply = ticket.skill.reply(request, self._language)
         except KestrelError as error:
@@ -247,12 +240,12 @@ class StepLoop:
         ticket.sequence = Sequence(
             request_id=request.request_id,
             reply=reply,
-            inputs=list(ticket.prompt.inputs),
+            inputs=list(prepared.prompt.inputs),
             root=(request.settings.adapter, image.key if image else None),
             image=image,
             image_length=self._language.config.image_prefix_length if image else 0,
             sampling=self._sampling(ticket),
-            order=ticket.arrived_s + request.priority * self._limits.priority_s,
+            order=ticket.order,
         )
         self._tickets[ticket.sequence] = ticket
         self.scheduler.admit(ticket.sequence)
@@ -276,7 +269,8 @@ class StepLoop:
         for sequence in self.scheduler.take_started():
             ticket = self._tickets[sequence]
             if ticket.queued:
-                self._door.begin(ticket)
+                self._inbox.begin(ticket)
+                self._preparation.release(ticket)
                 ticket.started_s = now
                 hit = sequence.cached_tokens > 0
                 self.metrics.prefix_hits += hit
@@ -287,45 +281,45 @@ class StepLoop:
 
     def _publish(self, updates: list[Update]) -> None:
         now, tickets, metrics = self._clock(), self._tickets, self.metrics
-        waited: defaultdict[float, int] = defaultdict(int)  # almost all of a step since the same moment
-        ended: list[tuple[Ticket, Turn, FinishReason]] = []
-        for sequence, turn, error in updates:
+        last_tokens_s: set[float] = set()  # when the token before came: for most of a step the same moment
+        ended: list[tuple[Ticket, Outcome, FinishReason]] = []
+        for sequence, outcome, error in updates:
             ticket = tickets[sequence]
             if error is not None:
                 self._end(ticket, error)
                 continue
+            metrics.output_tokens += 1
             if ticket.first_s:
-                waited[ticket.last_s] += 1
+                last_tokens_s.add(ticket.last_s)
             else:
                 ticket.first_s = now
-                metrics.output_tokens += 1
                 metrics.ttft_s.observe(now - ticket.arrived_s)
             ticket.last_s = now
-            text, _, _, finish = turn
+            text, _, _, finish, reasoning = outcome
+            if reasoning and ticket.request.stream:
+                self._tell(ticket, Chunk(reasoning, sequence.num_taken, "reasoning"))
             if finish is not None:
-                ended.append((ticket, turn, finish))
+                ended.append((ticket, outcome, finish))
             elif text and ticket.request.stream:
                 self._tell(ticket, Chunk(text, sequence.num_taken))
-        for last_s, num_tokens in waited.items():
-            metrics.output_tokens += num_tokens
-            metrics.inter_token_s.observe(now - last_s, num_tokens)
-        for ticket, turn, reason in ended:  # whoever hears of the end finds it counted
-            self._end(ticket, self._finished(ticket, turn, reason))
+        if last_tokens_s:
+            metrics.inter_token_s.observe(now - min(last_tokens_s))
+        for ticket, outcome, reason in ended:  # last, so that whoever hears of the end finds it counted
+            self._end(ticket, self._finished(ticket, outcome, reason))
 
-    def _finished(self, ticket: Ticket, turn: Turn | None, reason: FinishReason) -> Event:
-        """The result, or an error where the skill fails to give one. Without a turn it is cut here."""
+    def _finished(self, ticket: Ticket, outcome: Outcome | None, reason: FinishReason) -> Event:
+        """The result, or an error if the skill fails to give one. Without an outcome the answer is cut."""
         sequence, taken = ticket.sequence, 0
         output: dict[str, Any] = {}
         if sequence is not None:
             try:
-                turn = turn or sequence.reply.cut()
+                outcome = outcome or sequence.reply.cut()
                 output, taken = sequence.reply.output(), sequence.num_taken
             except Exception as error:
                 kind = type(error).__name__
                 return EngineFailed(f"skill {ticket.skill.name} could not give its result ({kind})")
-        rest = Chunk(turn.text + turn.rest if turn else "", taken)
-        image = self._language.config.image_prefix_length if ticket.prompt.with_image else 0
-        usage = ticket.usage(self._clock(), image)
+        rest = Chunk(outcome.text + outcome.rest if outcome else "", taken)
+        usage = ticket.usage(self._clock())
         return Finished(EngineResult(ticket.request.request_id, reason, output, usage), rest)
 
     def _cancel(self, ticket: Ticket) -> None:
@@ -338,38 +332,43 @@ class StepLoop:
     def _expire(self, ticket: Ticket) -> None:
         if not ticket.done:
             state = "waiting" if ticket.queued else "being answered"
-            self._end(ticket, Cancelled(f"the request's deadline passed while it was {state}"))
+            self._end(ticket, DeadlinePassed(f"the request's deadline passed while it was {state}"))
+
+    def _drop_all(self) -> None:
+        self._fail_all(ShuttingDown("the server is shutting down; try another one"))
 
     def _fail_all(self, error: KestrelError) -> None:
-        for ticket in self._door.inside():
+        for ticket in self._inbox.open_tickets():
             self._end(ticket, error)
 
     def _end(self, ticket: Ticket, event: Event) -> None:
-        """Its one end, whatever it is and wherever the request stands."""
+        """End a request with its last event, whatever state it is in. The second end of one does nothing."""
         if ticket.done:
             return
         sequence = ticket.sequence
-        if sequence is not None and not sequence.ended and not self._door.is_broken:
-            self.scheduler.end(sequence)  # first: should it raise, the request still ends, with all others
+        if sequence is not None and not sequence.ended and not self._inbox.is_broken:
+            self.scheduler.end(sequence)  # first: if it raises, the loop fails and ends this request again
         ticket.done = True
         if sequence is not None:
             del self._tickets[sequence]
         skill = ticket.skill.name
-        outcome = event.result.finish_reason if isinstance(event, Finished) else type(event).__name__
-        self.metrics.requests[skill, outcome] += 1
+        label = event.result.finish_reason if isinstance(event, Finished) else error_reason(type(event))
+        self.metrics.requests[skill, label] += 1
         self.metrics.request_s[skill].observe(self._clock() - ticket.arrived_s)
-        self._door.leave(ticket)
-        if len(self._deadlines) > 2 * self._door.num_inside + 64:  # mostly of requests that have ended
+        self._inbox.remove(ticket)
+        self._preparation.release(ticket)
+        if len(self._deadlines) > 2 * self._inbox.num_open + 64:  # mostly of requests that have ended
             self._deadlines = [entry for entry in self._deadlines if not entry[2].done]
             heapq.heapify(self._deadlines)
-        # Callers and deadlines may hold the ticket for long, but need not hold the picture.
-        ticket.request, ticket.sequence = replace(ticket.request, image=None), None
+        # Callers and deadlines may keep the ticket for long; the picture is not kept with it.
+        ticket.request = replace(ticket.request, image=None)
+        ticket.prepared = ticket.sequence = None
         self._tell(ticket, event)
 
     def _tell(self, ticket: Ticket, event: Event) -> None:
         try:
             ticket.sink(event)
-        except Exception:  # the listener's trouble must not become the others'
+        except Exception:  # a fault of this listener must not reach the others
             log.exception("the sink of request %s failed", ticket.request.request_id)
 
 
@@ -379,10 +378,3 @@ class Collected:
 
     def collect(self) -> Mapping[int, Sample]:
         return self.samples
-
-
-def _num_bytes(image: object) -> int:
-    if isinstance(image, bytes | bytearray | memoryview):
-        return len(image)
-    size = getattr(image, "nbytes", 0)
-    return size if isinstance(size, int) else 0

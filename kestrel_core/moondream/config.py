@@ -38,7 +38,7 @@ class TextConfig:
 
     @property
     def rotary_dim(self) -> int:
-        """Half of each head turns, the other half passes."""
+        """Half of each head rotates, the other half passes."""
         return self.head_dim // 2
 
     @property

@@ -10,34 +10,31 @@ from torch import Tensor, nn
 
 from kestrel_core.moondream.config import TextConfig
 from kestrel_core.moondream.ops.plain import gelu_linear
-from kestrel_core.moondream.ops.protocol import Cells, Fused, Heads, Norm, Pairs, TauWeights, Turns
-from kestrel_core.moondream.text import MLP, Attend, Block, OpenAttend, Text, places
+from kestrel_core.moondream.ops.protocol import Cells, Fused, Heads, Norm, Pairs, RotaryTables, TauWeights
+from kestrel_core.moondream.text import MLP, Attend, Block, OpenAttend, Text, rotary_at
 
 # Up to here one large product beats two small ones; beyond, GELU is better left to the product's epilogue.
 PACKED_TOKENS = 256
 
 
-def speed_up(text: Text, fused: Fused) -> None:
-    """From now on `text` computes this way. In bfloat16 it never waits for the device, kernels or not."""
-    text.fast = FastText(text, fused)
-
-
 class FastText:
+    """A `Forward` over the weights of a text model. In bfloat16 it never waits for the device."""
+
     def __init__(self, text: Text, fused: Fused) -> None:
         self._fused = fused
         self._blocks = [
-            FastBlock(block, text.config, fused) for block in text.blocks if isinstance(block, Block)
+            FastTextBlock(block, text.config, fused) for block in text.blocks if isinstance(block, Block)
         ]
-        self._turns = make_turns(text.config, text.wte.device)
+        self._tables = make_rotary_tables(text.config, text.wte.device)
 
     def __call__(self, x: Tensor, positions: Tensor, attend: Attend) -> Tensor:
         y, pairs = None, None
         for block in self._blocks:
-            x, y, pairs = block(x, y, pairs, positions, self._turns, attend)
+            x, y, pairs = block(x, y, pairs, positions, self._tables, attend)
         return self._fused.add_norm(x, y, pairs, None)[0]
 
 
-class FastBlock:
+class FastTextBlock:
     """A block that leaves to the next one to add what it gives: x, and what belongs to it."""
 
     def __init__(self, block: Block, config: TextConfig, fused: Fused) -> None:
@@ -61,18 +58,18 @@ class FastBlock:
         y: Tensor | None,
         pairs: Pairs | None,
         positions: Tensor,
-        turns: Turns,
+        tables: RotaryTables,
         attend: Attend,
     ) -> tuple[Tensor, Tensor, Pairs | None]:
         mlp = self._mlp
         x, h = self._fused.add_norm(x, y, pairs, self._norm)
         if isinstance(mlp, MLP) and len(h) > PACKED_TOKENS:
-            mixed, _ = self._mix(self._qkv(h), 0, positions, turns, attend)
+            mixed, _ = self._mix(self._qkv(h), 0, positions, tables, attend)
             inner = gelu_linear(h, mlp.fc1)
         else:
             inner_dim = mlp.fc1.out_features if isinstance(mlp, MLP) else 0
             packed = self._fused.linear(h, self._weight, self._bias)
-            mixed, inner = self._mix(packed, inner_dim, positions, turns, attend)
+            mixed, inner = self._mix(packed, inner_dim, positions, tables, attend)
         mixed, proj = mixed.flatten(1), self._proj.weight
         if isinstance(mlp, MLP):
             return x, self._fused.linear_sum(mixed, proj, inner, mlp.fc2.weight, self._out_bias), None
@@ -81,19 +78,19 @@ class FastBlock:
         return x, y, self._fused.experts(h, ids, weights, mlp.fc1.weight, mlp.fc2.weight)
 
     def _mix(
-        self, packed: Tensor, inner_dim: int, positions: Tensor, turns: Turns, attend: Attend
+        self, packed: Tensor, inner_dim: int, positions: Tensor, tables: RotaryTables, attend: Attend
     ) -> tuple[Tensor, Tensor]:
         kv = Cells(*attend.cells(self._layer)) if isinstance(attend, OpenAttend) else None
-        turned = self._fused.turn(packed, positions, turns, self._heads, self._tau, kv, inner_dim)
+        rotated = self._fused.rotate(packed, positions, tables, self._heads, self._tau, kv, inner_dim)
         if isinstance(attend, OpenAttend):
-            return attend.read(self._layer, turned.q), turned.inner
-        return attend(self._layer, turned.q, turned.k, turned.v), turned.inner
+            return attend.read(self._layer, rotated.q), rotated.inner
+        return attend(self._layer, rotated.q, rotated.k, rotated.v), rotated.inner
 
 
-def make_turns(config: TextConfig, device: torch.device) -> Turns:
+def make_rotary_tables(config: TextConfig, device: torch.device) -> RotaryTables:
     longest = max(config.max_context, config.usable_context)
-    at = places(torch.arange(longest, device=device), config)
-    return Turns(at.cos[:, 0].contiguous(), at.sin[:, 0].contiguous(), at.log[:, 0].contiguous())
+    at = rotary_at(torch.arange(longest, device=device), config)
+    return RotaryTables(at.cos[:, 0].contiguous(), at.sin[:, 0].contiguous(), at.log[:, 0].contiguous())
 
 
 @torch.no_grad()

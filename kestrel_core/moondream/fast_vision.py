@@ -19,7 +19,7 @@ from kestrel_core.moondream.ops.plain import gelu_linear, quantise, scaled_linea
 from kestrel_core.moondream.ops.protocol import Fused, Norm, Scaled
 from kestrel_core.moondream.vision import Vision, VisionBlock
 
-Attention = Literal["auto", "default", "cudnn", "flash", "efficient"]
+AttentionBackend = Literal["auto", "default", "cudnn", "flash", "efficient"]
 BACKENDS = {
     "cudnn": SDPBackend.CUDNN_ATTENTION,
     "flash": SDPBackend.FLASH_ATTENTION,
@@ -31,9 +31,9 @@ TRIALS = 5
 
 class FastVision:
     def __init__(
-        self, vision: Vision, fused: Fused, float8: bool = False, attention: Attention = "auto"
+        self, vision: Vision, fused: Fused, float8: bool = False, attention: AttentionBackend = "auto"
     ) -> None:
-        make = Float8Block if float8 else FastBlock
+        make = Float8VisionBlock if float8 else FastVisionBlock
         self._vision = vision
         self._fused = fused
         self._blocks = [make(block, fused) for block in vision.blocks if isinstance(block, VisionBlock)]
@@ -51,7 +51,7 @@ class FastVision:
         return features.view(len(crops), -1, features.shape[1])
 
 
-class FastBlock:
+class FastVisionBlock:
     """A block that leaves to the next one to add what it gives: x, and what to add, both [rows, dim]."""
 
     def __init__(self, block: VisionBlock, fused: Fused) -> None:
@@ -67,7 +67,7 @@ class FastBlock:
         return x, mlp.fc2(gelu_linear(h, mlp.fc1))
 
 
-class Float8Block:
+class Float8VisionBlock:
     def __init__(self, block: VisionBlock, fused: Fused) -> None:
         self._fused = fused
         self._norms = Norm.of(block.ln1), Norm.of(block.ln2)
@@ -99,7 +99,7 @@ def attend(qkv: Tensor, num_crops: int, num_heads: int) -> Tensor:
     return mixed.transpose(1, 2).reshape(len(qkv), -1)
 
 
-def attention_by(name: Attention) -> AbstractContextManager[object]:
+def attention_by(name: AttentionBackend) -> AbstractContextManager[object]:
     """Attention by one of torch's implementations first, by the others where it cannot; or as torch likes."""
     if name not in BACKENDS:
         return nullcontext()
@@ -108,7 +108,7 @@ def attention_by(name: Attention) -> AbstractContextManager[object]:
 
 
 @torch.inference_mode()
-def fastest_attention(vision: Vision) -> Attention:
+def fastest_attention(vision: Vision) -> AttentionBackend:
     """The implementation that is fastest at this encoder's shape, tried once; torch's own choice off CUDA."""
     config, weight = vision.config, vision.pos_emb
     if weight.device.type != "cuda" or weight.dtype not in (torch.bfloat16, torch.float16):
@@ -116,8 +116,8 @@ def fastest_attention(vision: Vision) -> Attention:
     qkv = torch.randn(
         (TRIED_CROPS * config.num_patches, 3 * config.enc_dim), device=weight.device, dtype=weight.dtype
     )
-    times: dict[Attention, float] = {}
-    names: tuple[Attention, ...] = ("cudnn", "flash", "efficient")
+    times: dict[AttentionBackend, float] = {}
+    names: tuple[AttentionBackend, ...] = ("cudnn", "flash", "efficient")
     for name in names:
         try:
             with warnings.catch_warnings(), sdpa_kernel(BACKENDS[name]):

@@ -32,7 +32,7 @@ class Region(nn.Module):
         return y
 
     def fourier(self, values: Tensor, features: Tensor) -> Tensor:
-        # Phases span many turns, so their rounding decides the embedding: as the generation was trained.
+        # Phases span many periods, so their rounding decides the embedding: as the generation was trained.
         dtype = torch.float32 if self.config.float32_phases else features.dtype
         phases = (2 * math.pi * values.to(dtype)) @ features.to(dtype)
         return torch.cat((phases.cos(), phases.sin()), dim=-1).to(features.dtype)

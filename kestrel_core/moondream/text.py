@@ -36,7 +36,11 @@ class OpenAttend(Attend, Protocol):
         ...
 
 
-class Places(NamedTuple):
+# What `Text.forward` computes; `moondream.fast_text` has another way to compute it.
+Forward = Callable[[Tensor, Tensor, Attend], Tensor]
+
+
+class Rotary(NamedTuple):
     """What a block needs to know of the tokens' positions; made once for all blocks. All float32."""
 
     cos: Tensor  # [tokens, 1, rotary_dim / 2]
@@ -44,18 +48,18 @@ class Places(NamedTuple):
     log: Tensor  # [tokens, 1]: ln(position + 1), for tau
 
 
-def places(positions: Tensor, config: TextConfig) -> Places:
+def rotary_at(positions: Tensor, config: TextConfig) -> Rotary:
     half = torch.arange(0, config.rotary_dim, 2, dtype=torch.float32, device=positions.device)
     frequencies = 1.0 / config.rotary_base ** (half / config.rotary_dim)
     at = positions.to(torch.float32)
     angles = torch.outer(at, frequencies)[:, None]
-    return Places(angles.cos(), angles.sin(), torch.log(at + 1.0)[:, None])
+    return Rotary(angles.cos(), angles.sin(), torch.log(at + 1.0)[:, None])
 
 
-def rotate(x: Tensor, at: Places) -> Tensor:
-    """Turn the first half of each head, entry k together with entry k + rotary_dim / 2. Rounded once."""
-    turned = at.cos.shape[-1]
-    a, b, rest = x.split((turned, turned, x.shape[-1] - 2 * turned), dim=-1)
+def rotate(x: Tensor, at: Rotary) -> Tensor:
+    """Rotate the first half of each head, entry k together with entry k + rotary_dim / 2. Rounded once."""
+    rotated = at.cos.shape[-1]
+    a, b, rest = x.split((rotated, rotated, x.shape[-1] - 2 * rotated), dim=-1)
     a, b = a.float(), b.float()
     pair = torch.cat((a * at.cos - b * at.sin, a * at.sin + b * at.cos), dim=-1)
     return torch.cat((pair.to(x.dtype), rest), dim=-1)
@@ -81,7 +85,7 @@ class Tau(nn.Module):
         self.wv = nn.Parameter(torch.empty(config.n_heads, config.qkv_dim))
         self.alpha = nn.Parameter(torch.empty(config.n_heads))
 
-    def forward(self, qkv: Tensor, at: Places) -> tuple[Tensor, Tensor]:
+    def forward(self, qkv: Tensor, at: Rotary) -> tuple[Tensor, Tensor]:
         """The factors on q and on v, each [tokens, heads, 1] in float32. They may be negative."""
         content = F.gelu(qkv)  # the exact GELU, of q, k and v together and before rotary
         position = 0.5 + torch.sigmoid(self.alpha.float() * at.log)
@@ -90,7 +94,7 @@ class Tau(nn.Module):
         return by_q[..., None], by_v[..., None]
 
 
-class Attention(nn.Module):
+class TextAttention(nn.Module):
     def __init__(self, config: TextConfig) -> None:
         super().__init__()
         self.heads = (config.n_heads, config.n_kv_heads, config.n_kv_heads)
@@ -98,7 +102,7 @@ class Attention(nn.Module):
         self.proj = nn.Linear(config.dim, config.dim)
         self.tau = Tau(config) if config.tau else None
 
-    def project(self, h: Tensor, at: Places) -> tuple[Tensor, Tensor, Tensor]:
+    def project(self, h: Tensor, at: Rotary) -> tuple[Tensor, Tensor, Tensor]:
         """q, k and v as they enter attention and the cache: [tokens, heads, head_dim]."""
         qkv = self.qkv(h)
         q, k, v = qkv.unflatten(-1, (sum(self.heads), -1)).split(self.heads, dim=1)
@@ -117,11 +121,11 @@ class Block(nn.Module):
         super().__init__()
         self.layer = layer
         self.ln = nn.LayerNorm(config.dim, LN_EPS)
-        self.attn = Attention(config)
+        self.attn = TextAttention(config)
         moe = config.moe if config.has_experts(layer) else None
         self.mlp = MLP(config.dim, config.ff_dim, config.dim) if moe is None else MoE(config.dim, moe)
 
-    def forward(self, x: Tensor, at: Places, attend: Attend) -> Tensor:
+    def forward(self, x: Tensor, at: Rotary, attend: Attend) -> Tensor:
         h = self.ln(x)
         mixed = self.attn.output(attend(self.layer, *self.attn.project(h, at)))
         out: Tensor = x + mixed + self.mlp(h)
@@ -136,17 +140,13 @@ class Text(nn.Module):
         self.blocks = nn.ModuleList(Block(config, layer) for layer in range(config.n_layers))
         self.post_ln = nn.LayerNorm(config.dim, LN_EPS)
         self.lm_head = nn.Linear(config.dim, config.vocab_size)
-        # Another way to compute `forward`, for the device at hand; see `moondream.fast_text`.
-        self.fast: Callable[[Tensor, Tensor, Attend], Tensor] | None = None
 
     def embed(self, token_ids: Tensor) -> Tensor:
         return F.embedding(token_ids, self.wte)
 
     def forward(self, x: Tensor, positions: Tensor, attend: Attend) -> Tensor:
         """x: [tokens, dim] at positions [tokens]; returns the hidden states, before the last norm."""
-        if self.fast is not None:
-            return self.fast(x, positions, attend)
-        at = places(positions, self.config)
+        at = rotary_at(positions, self.config)
         for block in self.blocks:
             x = block(x, at, attend)
         return x

@@ -1,18 +1,19 @@
 """What a caller asks and what comes back. Checked where it comes from outside, trusted inside."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
+from kestrel_core.protocol.arguments import checked
 from kestrel_core.protocol.errors import InvalidRequest, KestrelError
+from kestrel_core.protocol.fields import OLD_NAMES, SETTINGS, STOP
 
-MAX_STOPS = 16
-MAX_STOP_LENGTH = 256
+FinishReason = Literal["stop", "length", "cancelled"]
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Limits and sampling of one answer; None is the model's own default."""
+    """Limits and sampling of one answer; None is the model's own default. What each may be: `fields`."""
 
     temperature: float | None = None
     top_p: float | None = None
@@ -25,59 +26,24 @@ class Settings:
     logprobs: int = 0
 
 
-# What each number may be; None beside them means the model's default.
-RANGES: dict[str, tuple[type, float, float]] = {
-    "temperature": (float, 0.0, 100.0),
-    "top_p": (float, 0.0, 1.0),
-    "top_k": (int, 0, 2**31 - 1),
-    "max_tokens": (int, 1, 2**31 - 1),
-    "max_objects": (int, 1, 2**31 - 1),
-    "seed": (int, -(2**63), 2**63 - 1),
-    "logprobs": (int, 0, 20),
-}
-
-
 def parse_settings(values: Mapping[str, Any] | None) -> Settings:
-    """A caller's `settings`, every value checked. Absent and None are the default."""
-    given = {name: value for name, value in (values or {}).items() if value is not None}
-    unknown = sorted(set(given) - {f.name for f in fields(Settings)})
-    if unknown:
-        known = ", ".join(f.name for f in fields(Settings))
-        raise InvalidRequest(f"there is no setting {', '.join(map(str, unknown))}; there are {known}")
-    for name, (kind, least, most) in RANGES.items():
-        if name in given:
-            given[name] = number(name.upper(), given[name], kind, least, most)
-    if "adapter" in given and not isinstance(given["adapter"], str):
-        raise InvalidRequest("ADAPTER must be a string")
-    given["stop"] = _stops(given.get("stop", ()))
-    return Settings(**given)
-
-
-def number(name: str, value: Any, kind: type, least: float, most: float) -> Any:
-    """A caller's number, checked."""
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    if not whole and not (kind is float and isinstance(value, float)):
-        raise InvalidRequest(
-            f"{name} is {value!r}; it must be {'a number' if kind is float else 'an integer'}"
-        )
-    if not least <= value <= most:  # so NaN is out too
-        raise InvalidRequest(f"{name} is {value}; it can be from {least:g} to {most:g}")
-    return kind(value)
-
-
-def _stops(value: Any) -> tuple[str, ...]:
-    stops = tuple(value) if isinstance(value, list | tuple) else (value,)
-    if len(stops) > MAX_STOPS:
-        raise InvalidRequest(f"STOP has {len(stops)} strings; at most {MAX_STOPS} are taken")
-    for stop in stops:
-        if not isinstance(stop, str) or not 0 < len(stop) <= MAX_STOP_LENGTH:
-            raise InvalidRequest(f"STOP takes strings of 1 to {MAX_STOP_LENGTH} letters")
-    return stops
+    """A caller's settings, every value checked. Absent and None are the default."""
+    given = dict(values or {})
+    for name in OLD_NAMES.keys() & given.keys():
+        raise InvalidRequest(f"{name} is called {OLD_NAMES[name]} now")
+    if isinstance(given.get("stop"), str):
+        given["stop"] = (given["stop"],)
+    settings = checked((field.argument for field in SETTINGS.values()), given, "there is no setting")
+    if "stop" in settings:
+        settings["stop"] = tuple(STOP.check(stop) for stop in settings["stop"])
+        if "" in settings["stop"]:
+            raise InvalidRequest("STOP has an empty string; every answer would end before it began")
+    return Settings(**settings)
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """`arguments` are the skill's own: question, object, length, reasoning, spatial_refs."""
+    """`arguments` are the skill's own, as its `SkillSpec` names them: question, object, length, ..."""
 
     skill: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
@@ -90,10 +56,11 @@ class Request:
 
 
 class Chunk(NamedTuple):
-    """A piece of a streamed answer. All pieces together are the whole text."""
+    """A piece of a streamed answer. All pieces of one kind together are the whole text of that kind."""
 
     text: str
     token_index: int
+    kind: Literal["text", "reasoning"] = "text"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +74,22 @@ class Usage:
     ttft_ms: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class EngineResult:
+    """An answer: `output` is the skill's own part of the contract's document."""
+
     request_id: str
-    finish_reason: Literal["stop", "length", "cancelled"]
-    output: dict[str, Any]
+    finish_reason: FinishReason
+    output: Mapping[str, Any]
     metrics: Usage
+
+    @property
+    def text(self) -> str:
+        """The answer, caption or continuation; an error where the skill gives no text."""
+        for key in ("answer", "caption", "text"):
+            if key in self.output:
+                return str(self.output[key])
+        raise AttributeError(f"this result has no text; its output has {', '.join(self.output)}")
 
 
 class Finished(NamedTuple):

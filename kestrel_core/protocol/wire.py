@@ -1,76 +1,116 @@
-"""The Triton contract in both directions: named tensors to a `Request`, results and chunks to JSON.
+"""The Triton contract in both directions: `Request` <-> named tensors, chunks and results <-> JSON.
 
 Knows nothing of Triton's own classes: values are what the tensors hold (bytes, numbers, arrays), so that the
-server's model and the clients share it.
+server's model, the clients and the gateway share it. Errors travel as their `wire_text` and come back by
+`errors.error_from_text`.
 """
 
 import base64
 import binascii
 import json
 import math
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields
 from typing import Any
 
-from kestrel_core.protocol.errors import BadImage, InvalidRequest
-from kestrel_core.protocol.messages import Chunk, EngineResult, Request, number, parse_settings
+from kestrel_core.protocol.arguments import MAX_TEXT_BYTES
+from kestrel_core.protocol.errors import BadImage, InvalidRequest, TooLarge
+from kestrel_core.protocol.fields import (
+    ARGUMENTS,
+    BY_NAME,
+    LATER,
+    MAX_SPATIAL_REFS,
+    PARAMETERS,
+    SETTINGS,
+    TRITONS_OWN,
+    Field,
+)
+from kestrel_core.protocol.messages import Chunk, EngineResult, Finished, Request, Usage, parse_settings
+from kestrel_core.protocol.names import nearest, shown
+from kestrel_core.protocol.results import typed
 
-TEXTS = ("SKILL", "QUESTION", "OBJECT", "LENGTH", "ADAPTER")
-NUMBERS = ("TEMPERATURE", "TOP_P", "MAX_TOKENS", "MAX_OBJECTS", "SEED", "LOGPROBS", "PRIORITY")
-FLAGS = ("REASONING", "STREAM")
-INPUTS = (*TEXTS, *NUMBERS, *FLAGS, "IMAGE", "SPATIAL_REFS", "STOP")
-SETTINGS = ("TEMPERATURE", "TOP_P", "MAX_TOKENS", "MAX_OBJECTS", "ADAPTER", "SEED", "LOGPROBS")
-ARGUMENTS = {"QUESTION": "question", "OBJECT": "object", "LENGTH": "length", "REASONING": "reasoning"}
-STREAMING_SKILLS = ("query", "caption")
+REFS_FORM = (
+    "SPATIAL_REFS must be rows of numbers; over HTTP they are the parameter spatial_refs, a JSON string "
+    'such as "[[0.1, 0.2], [0.1, 0.2, 0.5, 0.6]]"'
+)
+
+
+# Requests
+
+
+def encode_request(request: Request) -> tuple[dict[str, list[Any]], dict[str, str]]:
+    """The tensors of a request, by name, and its parameters. The image has to be bytes by now."""
+    tensors: dict[str, list[Any]] = {"SKILL": [request.skill]}
+    parameters: dict[str, str] = {}
+    own: dict[str, Any] = {}
+    for key, value in request.arguments.items():
+        if value is None:
+            continue
+        if (
+            key == "spatial_refs"
+        ):  # not the tensor: points and boxes may be mixed, and a tensor's rows may not
+            parameters[key] = json.dumps(_rows(value))
+        elif key in ARGUMENTS:
+            tensors[ARGUMENTS[key].name] = [value]
+        else:
+            own[key] = value
+    for key, field in SETTINGS.items():
+        value = getattr(request.settings, key)
+        if value is not None and value != getattr(type(request.settings)(), key):
+            tensors[field.name] = list(value) if isinstance(value, tuple) else [value]
+    if own:
+        tensors["ARGUMENTS"] = [_own_arguments(own)]
+    if request.image is not None:
+        tensors["IMAGE"] = [request.image]
+    if request.stream:
+        tensors["STREAM"] = [True]
+    if request.priority:
+        tensors["PRIORITY"] = [request.priority]
+    return tensors, parameters
 
 
 def decode_request(
-    inputs: Mapping[str, Any],
+    tensors: Mapping[str, Any],
     request_id: str,
     timeout_us: int = 0,
     parameters: Mapping[str, Any] | None = None,
 ) -> Request:
     """A request from tensor values: each a flat sequence, or rows of numbers for SPATIAL_REFS.
 
-    `parameters` are the request parameters of HTTP JSON: `spatial_refs` as a JSON string, and `timeout`.
+    `parameters` are the request's own: `spatial_refs` as a JSON string, and `timeout`. Whether the skill
+    takes what is here is its `SkillSpec`'s to say; nothing here costs more for a longer text.
     """
     parameters = parameters or {}
-    for name in parameters:  # over HTTP, whatever is no input by its exact name ends up here
-        if name.upper() in INPUTS and name != "spatial_refs":
-            raise InvalidRequest(f"{name} is no parameter; send the input {name.upper()}")
-    values: dict[str, Any] = {name: _text(name, inputs[name]) for name in TEXTS if name in inputs}
-    values |= {name: _only(name, inputs[name]) for name in (*NUMBERS, *FLAGS) if name in inputs}
-    if not values.get("SKILL"):
-        raise InvalidRequest("SKILL is required: query, caption, detect, point or segment")
-    skill, stream = values["SKILL"], bool(values.get("STREAM", False))
-    if stream and skill not in STREAMING_SKILLS:
-        raise InvalidRequest(f"STREAM is for {' and '.join(STREAMING_SKILLS)}; {skill} answers in one piece")
-    settings = {name.lower(): values[name] for name in SETTINGS if name in values}
-    if "STOP" in inputs:
-        settings["stop"] = [_decoded("STOP", stop) for stop in inputs["STOP"]]
-    arguments = {ours: values[name] for name, ours in ARGUMENTS.items() if name in values}
-    refs = _spatial_refs(inputs.get("SPATIAL_REFS"), parameters.get("spatial_refs"))
+    for name in parameters:
+        _refuse_unknown_parameter(name)
+    values = {}
+    for name, value in tensors.items():
+        if name not in BY_NAME:
+            raise InvalidRequest(f'there is no input "{shown(name)}"{nearest(name, BY_NAME)}')
+        if name != "SPATIAL_REFS":
+            values[name] = _value(BY_NAME[name], value)
+    arguments = {field.key: values[field.name] for field in ARGUMENTS.values() if field.name in values}
+    refs = _spatial_refs(tensors.get("SPATIAL_REFS"), parameters.get("spatial_refs"))
     if refs is not None:
         arguments["spatial_refs"] = refs
+    for key, value in _parse_own_arguments(values.get("ARGUMENTS")).items():
+        if key in ARGUMENTS:
+            raise InvalidRequest(f"ARGUMENTS holds {key}; send the input {ARGUMENTS[key].name}")
+        arguments[key] = value
     return Request(
-        skill=skill,
+        skill=values.get("SKILL", ""),
         arguments=arguments,
-        image=decode_image_input(_only("IMAGE", inputs["IMAGE"])) if "IMAGE" in inputs else None,
-        settings=parse_settings(settings),
+        image=_image(values["IMAGE"]) if "IMAGE" in values else None,
+        settings=parse_settings({key: values[f.name] for key, f in SETTINGS.items() if f.name in values}),
         request_id=request_id,
-        stream=stream,
-        priority=number("PRIORITY", values.get("PRIORITY", 0), int, -(2**31), 2**31 - 1),
+        stream=bool(values.get("STREAM", False)),
+        priority=BY_NAME["PRIORITY"].argument.check(values.get("PRIORITY", 0)),
         timeout_s=_timeout_s(timeout_us or parameters.get("timeout", 0)),
     )
 
 
-def decode_image_input(value: Any) -> bytes:
+def decode_image_input(data: bytes) -> bytes:
     """Encoded image bytes as they are; base64 text or a data URL decoded, since JSON carries nothing else."""
-    data = value.encode() if isinstance(value, str) else value
-    if not isinstance(data, bytes):
-        raise BadImage(f"IMAGE is a {type(value).__name__}; send the bytes of a picture, or base64 of them")
-    if not data:
-        raise BadImage("IMAGE is empty; send the bytes of a picture, or base64 of them")
     head = data[:64].lstrip()
     if head.startswith(b"data:"):
         scheme, comma, data = data.lstrip().partition(b",")
@@ -86,8 +126,12 @@ def decode_image_input(value: Any) -> bytes:
         raise BadImage("IMAGE is neither an encoded picture nor valid base64") from None
 
 
+# Responses
+
+
 def encode_chunk(chunk: Chunk) -> str:
-    return _json({"chunk": chunk.text, "completed": False, "token_index": chunk.token_index})
+    key = "chunk" if chunk.kind == "text" else "reasoning_chunk"
+    return _json({key: chunk.text, "completed": False, "token_index": chunk.token_index})
 
 
 def encode_result(result: EngineResult, rest: Chunk | None = None) -> str:
@@ -103,41 +147,120 @@ def encode_result(result: EngineResult, rest: Chunk | None = None) -> str:
     return _json(document)
 
 
-def _json(document: dict[str, Any]) -> str:
-    return json.dumps(document, ensure_ascii=False, allow_nan=False)
+def decode_response(text: str | bytes) -> Chunk | Finished:
+    """A response's JSON. Raises KeyError, TypeError, ValueError or AttributeError where it is not ours."""
+    document: dict[str, Any] = json.loads(text)
+    if not document.get("completed", True):
+        index = int(document["token_index"])
+        if "reasoning_chunk" in document:
+            return Chunk(str(document["reasoning_chunk"]), index, "reasoning")
+        return Chunk(str(document["chunk"]), index)
+    usage = document.pop("metrics")
+    metrics = Usage(**{field.name: usage.get(field.name, 0) for field in fields(Usage)})
+    rest = str(document.pop("chunk", ""))
+    document.pop("completed", None)
+    request_id, reason = str(document.pop("request_id")), document.pop("finish_reason")
+    return Finished(
+        typed(EngineResult(request_id, reason, document, metrics)), Chunk(rest, metrics.output_tokens)
+    )
 
 
-def _only(name: str, value: Any) -> Any:
-    items = list(value)
-    if len(items) != 1:
-        raise InvalidRequest(f"{name} has {len(items)} values; it takes one")
-    return items[0].item() if hasattr(items[0], "item") else items[0]
+# Values
 
 
-def _text(name: str, value: Any) -> str:
-    return _decoded(name, _only(name, value))
+def _refuse_unknown_parameter(name: str) -> None:
+    """Over HTTP, whatever is no input by its exact name ends up as a parameter."""
+    if name in PARAMETERS or name == "id" or name.startswith(TRITONS_OWN):
+        return
+    if name.upper() in BY_NAME:
+        raise InvalidRequest(f"{name} is no parameter; send the input {name.upper()}")
+    if name.upper() in LATER:
+        raise InvalidRequest(f"{name} is not served yet")
+    raise InvalidRequest(f'there is no input "{shown(name)}"{nearest(name, (*BY_NAME, *PARAMETERS))}')
 
 
-def _decoded(name: str, value: Any) -> str:
+def _value(field: Field, value: Any) -> Any:
+    """What a tensor holds, checked as far as that costs nothing."""
+    count = len(value)
+    if field.dims == (-1,):
+        if count > field.argument.max_items:
+            raise TooLarge(
+                f"{field.name} has {count:,} strings; at most {field.argument.max_items} are taken"
+            )
+        return [_text(field, one) for one in value]
+    if count != 1:
+        raise InvalidRequest(f"{field.name} has {count:,} values; it takes one")
+    one = value[0].item() if hasattr(value[0], "item") else value[0]
+    return _text(field, one) if field.type == "STRING" and field.name != "IMAGE" else one
+
+
+def _text(field: Field, value: Any) -> str:
     if isinstance(value, str):
         return value
+    if not isinstance(value, bytes):
+        raise InvalidRequest(f"{field.name} is a {type(value).__name__}; it must be a string")
+    if len(value) > field.argument.max_bytes:
+        raise TooLarge(
+            f"{field.name} has {len(value):,} bytes and the limit is {field.argument.max_bytes:,}; shorten it"
+        )
     try:
         return str(value, "utf-8")
-    except (UnicodeDecodeError, TypeError):
-        raise InvalidRequest(f"{name} is not UTF-8 text") from None
+    except UnicodeDecodeError:
+        raise InvalidRequest(f"{field.name} is not UTF-8 text") from None
+
+
+def _image(value: Any) -> bytes:
+    data = value.encode() if isinstance(value, str) else value
+    if not isinstance(data, bytes):
+        raise BadImage(f"IMAGE is a {type(value).__name__}; send the bytes of a picture, or base64 of them")
+    if not data:
+        raise BadImage("IMAGE is empty; send the bytes of a picture, or base64 of them")
+    return data
 
 
 def _spatial_refs(tensor: Any, text: Any) -> list[list[float]] | None:
     if tensor is None and text is None:
         return None
+    limit = f"at most {MAX_SPATIAL_REFS} rows of 2 or 4 numbers are taken"
+    if tensor is None:
+        if not isinstance(text, str):
+            raise InvalidRequest(REFS_FORM)
+        if len(text) > MAX_TEXT_BYTES:
+            raise TooLarge(f"SPATIAL_REFS has {len(text):,} letters; {limit}")
+    else:
+        size = getattr(tensor, "size", len(tensor))
+        if size > 4 * MAX_SPATIAL_REFS or len(tensor) > MAX_SPATIAL_REFS:
+            raise TooLarge(f"SPATIAL_REFS has {len(tensor):,} rows, {size:,} numbers; {limit}")
     try:
-        rows = json.loads(text) if tensor is None else tensor
-        return [[float(number) for number in row] for row in rows]
+        return _rows(json.loads(text) if tensor is None else tensor)
     except (ValueError, TypeError, OverflowError, RecursionError):
-        raise InvalidRequest(
-            "SPATIAL_REFS must be rows of numbers; over HTTP they are the parameter spatial_refs, a JSON "
-            'string such as "[[0.1, 0.2], [0.1, 0.2, 0.5, 0.6]]"'
-        ) from None
+        raise InvalidRequest(REFS_FORM) from None
+
+
+def _rows(refs: Sequence[Sequence[float]]) -> list[list[float]]:
+    try:
+        return [[float(number) for number in row] for row in refs]
+    except TypeError:
+        raise InvalidRequest(REFS_FORM) from None
+
+
+def _own_arguments(own: Mapping[str, Any]) -> str:
+    try:
+        return _json(dict(own))
+    except (TypeError, ValueError) as error:
+        raise InvalidRequest(f"ARGUMENTS cannot be written as JSON ({error})") from None
+
+
+def _parse_own_arguments(text: str | None) -> dict[str, Any]:
+    if text is None:
+        return {}
+    try:
+        own = json.loads(text)
+    except (ValueError, RecursionError):
+        raise InvalidRequest('ARGUMENTS must be a JSON object, such as {"least": 2}') from None
+    if not isinstance(own, dict):
+        raise InvalidRequest('ARGUMENTS must be a JSON object, such as {"least": 2}')
+    return own
 
 
 def _timeout_s(microseconds: Any) -> float | None:
@@ -152,3 +275,7 @@ def _looks_like_base64(data: bytes) -> bool:
     """No picture begins with 16 letters of base64: JPEG, PNG, WebP, GIF, TIFF and AVIF all break that."""
     letters = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=\r\n"
     return not data[:16].strip(letters)
+
+
+def _json(document: dict[str, Any]) -> str:
+    return json.dumps(document, ensure_ascii=False, allow_nan=False)

@@ -36,7 +36,7 @@ def make_batch(
         else:
             rows.append(embed_inputs(model, span.inputs if span.inputs is not None else (last[span.slot],)))
         positions.append(torch.arange(span.start, span.stop, device=device))
-        cells.append(kv_cache.cells(torch.tensor(span.pages, device=device), span.stop))
+        cells.append(kv_cache.cells(torch.tensor(span.sequence.pages, device=device), span.stop))
         starts.append(starts[-1] + span.stop - span.start)
     return Batch(
         x=torch.cat(rows),

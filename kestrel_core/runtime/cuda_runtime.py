@@ -1,12 +1,12 @@
 """The device half for GPUs: `launch` returns while the device works, and nothing in it waits for results.
 
 In a small step every position behind an image is a row with a page table of its own, whether it decodes or is
-part of a prompt: the keys of all are stored before anybody looks, so a row sees its sequence up to itself.
-Small steps are padded to one of a few sizes, and each size is captured into a graph. Large ones keep the
-device busy longer than their launching takes, and go in one packed batch. Either way the last states then
-pass through the same readouts.
+part of a prompt. All keys are stored before attention reads any, so a row sees its sequence up to itself.
+Small steps are padded to one of a few sizes, and each size is captured into a graph. A large step keeps the
+device busy for longer than it takes to launch it, so it is computed as one packed batch. The last states of
+both pass through the same readouts.
 
-`TorchRuntime` is the specification. All of this also runs on a CPU, without graphs, and is tested so.
+`TorchRuntime` is the specification. All of this also runs on a CPU, without graphs, where it is tested.
 """
 
 import logging
@@ -20,6 +20,7 @@ import torch
 
 from kestrel_core.loop.step import Span, StepPlan
 from kestrel_core.moondream.model import Moondream
+from kestrel_core.moondream.text import Forward
 from kestrel_core.runtime.attention.choose import choose_attention
 from kestrel_core.runtime.attention.protocol import (
     DecodeAttention,
@@ -31,23 +32,23 @@ from kestrel_core.runtime.feeds import Feeds
 from kestrel_core.runtime.graphs import Graphs, Work, bucket_sizes
 from kestrel_core.runtime.kv_cache import KVCache
 from kestrel_core.runtime.page_tables import PageTables
-from kestrel_core.runtime.readouts.device import Form
-from kestrel_core.runtime.readouts.readings import Launched, Readings
+from kestrel_core.runtime.readouts.batched import Form
+from kestrel_core.runtime.readouts.captured import CapturedReadouts, SamplesInFlight
 from kestrel_core.runtime.rehearsal import largest_step
-from kestrel_core.runtime.staging import Arrays, Staging, send
+from kestrel_core.runtime.staging import Arrays, Field, Staging, send
 from kestrel_core.runtime.vision.image_encoder import ImageEncoder
 
 log = logging.getLogger("kestrel")
 
 Progress = Callable[[int, int], None]
 
-ROWS = 64  # small steps have so many at most, or a multiple of it
-IMAGES = (1, 2, 3, 4, 5)  # of small steps that have any; more keep the device busy
+ROWS = 64  # small steps have at most this many rows, or a multiple of it
+IMAGES = (1, 2, 3, 4, 5)  # images of a small step that has any; more of them keep the device busy
 
 
 @dataclass(slots=True)
 class Bucket:
-    """Small steps of one size: so many image prefixes, and so many rows."""
+    """Small steps of one size: a number of image prefixes, and a number of rows."""
 
     num_images: int
     size: int
@@ -66,16 +67,18 @@ class CudaRuntime:
         max_context: int,
         encode_image: ImageEncoder,
         *,
+        forward: Forward | None = None,
         flashinfer: str = "auto",
         graphs: Graphs | None = None,
         overlaps: bool = True,
     ) -> None:
-        """Without `graphs` nothing is captured."""
+        """`forward` computes what `model.text` does, faster. Without `graphs` nothing is captured."""
         weight, config = model.text.wte, model.config.text
         self.overlaps = overlaps
         self.encode_image = encode_image
         self.planned_bytes = 0
         self._model = model
+        self._text = forward or model.text
         self._device = weight.device
         self._on_cuda = weight.is_cuda
         self._prefix = model.config.image_prefix_length
@@ -84,7 +87,7 @@ class CudaRuntime:
         self._page_tables = PageTables(page_size)
         self._graphs = graphs
         self._max_captured = self._attention.max_captured if graphs is not None else 0
-        # Prompts need rows beside the batch's own, but not without end: each reads the keys it sees itself.
+        # Prompts need rows beside those of the batch, but not too many: each row reads all keys it sees.
         wanted = max_batch + min(2 * max_batch + ROWS // 2, 2 * ROWS)
         max_rows = max(max_batch, min(-(-wanted // ROWS) * ROWS, self._max_captured))
         sizes = [(0, size) for size in bucket_sizes(max_rows)]
@@ -94,23 +97,23 @@ class CudaRuntime:
             for size in range(ROWS // 2, min(max_rows, self._max_captured) + 1, ROWS // 2)
         ]
         max_images = max(num_images for num_images, _ in sizes)
+        rows: dict[str, Field] = {
+            "sources": (np.int64, (max_rows,)),
+            "positions": (np.int64, (max_rows,)),
+            "cells": (np.int64, (max_rows,)),
+            "last_page_len": (np.int32, (max_rows,)),
+            "indptr": (np.int32, (max_rows + 1,)),
+            "image_cells": (np.int64, (max_images * self._prefix,)),
+        }
+        tables: dict[str, Field] = {"indices": (np.int32, (max_rows * -(-max_context // page_size),))}
+        # Large steps stage their readouts alone. Of the page tables only the part in use is sent.
         self._staging = Staging(
-            Readings.fields(max_batch)
-            | {
-                "sources": (np.int64, (max_rows,)),
-                "positions": (np.int64, (max_rows,)),
-                "cells": (np.int64, (max_rows,)),
-                "last_page_len": (np.int32, (max_rows,)),
-                "indptr": (np.int32, (max_rows + 1,)),
-                "image_cells": (np.int64, (max_images * self._prefix,)),
-                # The last, since only what is in use of it is sent.
-                "indices": (np.int32, (max_rows * -(-max_context // page_size),)),
-            },
+            [("readouts", CapturedReadouts.fields(max_batch)), ("rows", rows), ("page tables", tables)],
             weight.device,
         )
         self._inputs = self._staging.tensors
         self._feeds = Feeds(model, max_batch, max_rows)
-        self._readings = Readings(model, self._feeds, self._inputs)
+        self._readouts = CapturedReadouts(model, self._feeds, self._inputs)
         self._pictures = self._feeds.blank_images(max_images)
         self._image_positions = torch.arange(self._prefix, device=weight.device).repeat(max_images)
         self._buckets = [self._make_bucket(*size) for size in sizes]
@@ -125,12 +128,12 @@ class CudaRuntime:
 
     @property
     def used_bytes(self) -> int:
-        """Of the device's memory, by whomever."""
+        """Of the device's memory, by all processes."""
         free, total = torch.cuda.mem_get_info(self._device) if self._on_cuda else (0, 0)
         return total - free
 
     @torch.inference_mode()
-    def launch(self, plan: StepPlan) -> Launched:
+    def launch(self, plan: StepPlan) -> SamplesInFlight:
         images, others = list[Span](), list[Span]()
         for span in plan.spans:
             (others if span.image is None else images).append(span)
@@ -140,13 +143,24 @@ class CudaRuntime:
                 return self._compute_rows(bucket, images, others)
             return self._compute_spans([*images, *others], len(images))
 
+    def in_use(self) -> dict[str, str]:
+        """What serves, as names. Graphs are told of once the runtime is warm."""
+        return {"runtime": "cuda", "attention": self._attention.name, "graphs": self._graphs_in_use()}
+
+    def _graphs_in_use(self) -> str:
+        """Of the sizes of steps, readouts and batches of pictures that there can be."""
+        captured, possible = self.encode_image.captured
+        captured += sum(bucket.forward is not None for bucket in self._buckets) + self._readouts.num_captured
+        possible += len(self._buckets) + len(self._readouts.sizes)
+        return "off" if captured == 0 else "on" if captured == possible else "partly"
+
     def close(self) -> None:
         self._buckets.clear()
-        self._readings.close()
+        self._readouts.close()
         self._graphs = None
 
     def _current_device(self) -> AbstractContextManager[object]:
-        """Events and streams are those of the current device, whatever the tensors' is."""
+        """Events and streams belong to the current device, whichever device the tensors are on."""
         return torch.cuda.device(self._device) if self._on_cuda else nullcontext()
 
     # Small steps
@@ -157,7 +171,7 @@ class CudaRuntime:
         return Bucket(num_images, size, self._attention.for_decode(rows.first(size), captured))
 
     def _find_bucket(self, images: Sequence[Span], others: Sequence[Span]) -> Bucket | None:
-        """The smallest that the step fits. A prompt goes row by row only where that saves the launching."""
+        """The smallest that the step fits. A prompt goes row by row only if the bucket is captured."""
         num_rows = sum(span.stop - span.start for span in others)
         decodes = not images and num_rows == len(others)
         for bucket in self._buckets:
@@ -165,7 +179,9 @@ class CudaRuntime:
                 return bucket if decodes or bucket.forward is not None else None
         return None
 
-    def _compute_rows(self, bucket: Bucket, images: Sequence[Span], others: Sequence[Span]) -> Launched:
+    def _compute_rows(
+        self, bucket: Bucket, images: Sequence[Span], others: Sequence[Span]
+    ) -> SamplesInFlight:
         pictures = self.encode_image.encode_many([span.image for span in images if span.image is not None])
         for place, picture in zip(self._pictures, pictures, strict=False):
             place[1:] = picture  # behind BOS
@@ -176,18 +192,18 @@ class CudaRuntime:
             bucket.forward()
         else:
             self._forward(bucket)
-        return self._readings.launch(reading, form)
+        return self._readouts.launch(reading, form)
 
     def _place(
         self, bucket: Bucket, images: Sequence[Span], others: Sequence[Span], arrays: Arrays
     ) -> tuple[list[Span], Form]:
-        """Tell the device what is where, and who reads what of it."""
+        """Tell the device where everything lies, and which rows read what."""
         num_indices = self._page_tables.write(others, bucket.size, arrays)
         for at, span in enumerate(images):
             arrays["image_cells"][at * self._prefix : (at + 1) * self._prefix] = self._page_tables.cells(span)
-        readings = self._readings.write(others, bucket.num_images * self._prefix, arrays)
+        readings = self._readouts.write(others, bucket.num_images * self._prefix, arrays)
         bucket.attention.plan(arrays["indptr"][: bucket.size + 1])
-        self._staging.send("indices", num_indices)
+        self._staging.send("page tables", num_indices)
         return readings
 
     def _forward(self, bucket: Bucket) -> None:
@@ -198,12 +214,12 @@ class CudaRuntime:
             x = torch.cat((self._pictures[: bucket.num_images].flatten(0, 1), x))
             positions = torch.cat((self._image_positions[:in_images], positions))
             attend = beside_images(attend, inputs["image_cells"][:in_images], bucket.num_images)
-        self._readings.take(self._model.text(x, positions, attend))
+        self._readouts.take(self._text(x, positions, attend))
 
-    # Large ones
+    # Large steps
 
-    def _compute_spans(self, spans: list[Span], num_images: int) -> Launched:
-        """Images, which come first, and prompts of many sequences together, and decodes among them."""
+    def _compute_spans(self, spans: list[Span], num_images: int) -> SamplesInFlight:
+        """Images, which come first, then prompts and decodes of many sequences, all in one batch."""
         images = [span.image for span in spans if span.image is not None]
         pictures = self.encode_image.encode_many(images) if images else []
         starts = np.zeros(len(spans) + 1, np.int32)
@@ -222,11 +238,11 @@ class CudaRuntime:
             packed["indices"],
             packed["cells"],
         )
-        hidden = self._model.text(x, packed["positions"], self._attention.for_spans(rows))
-        reading, form = self._readings.write(spans, 0, self._staging.open())
-        self._staging.send("sources", 0)  # nothing behind the readouts
-        self._readings.take(hidden)
-        return self._readings.launch(reading, form)
+        hidden = self._text(x, packed["positions"], self._attention.for_spans(rows))
+        reading, form = self._readouts.write(spans, 0, self._staging.open())
+        self._staging.send("readouts")
+        self._readouts.take(hidden)
+        return self._readouts.launch(reading, form)
 
     # Before the first step
 
@@ -235,21 +251,23 @@ class CudaRuntime:
         """Capture the graphs and run the largest step there can be: from then on memory does not grow."""
         self.encode_image.warm_up()
         most = max(step_tokens // self._prefix, 1)  # images that a step can have
+        self._buckets = [bucket for bucket in self._buckets if bucket.num_images <= most]
         # The largest first: it makes room for all others.
-        captures = [partial(self._capture, b) for b in reversed(self._buckets) if b.num_images <= most]
-        captures += [partial(self._readings.capture, size) for size in reversed(self._readings.sizes)]
+        captures = [partial(self._capture, bucket) for bucket in reversed(self._buckets)]
+        captures += [partial(self._readouts.capture, size) for size in reversed(self._readouts.sizes)]
         for done, capture in enumerate(captures, 1):
             if self._graphs is not None:
                 try:
                     with self._current_device():
                         capture(self._graphs)
                 except RuntimeError as error:
+                    self._graphs.refuse_if_required(error)
                     log.warning("decoding without CUDA graphs, which is several times slower: %s", error)
                     self._graphs = None
             if progress is not None:
                 progress(done, len(captures))
         if self._on_cuda:
-            torch.cuda.empty_cache()  # what the captures needed besides the graphs' own
+            torch.cuda.empty_cache()  # what the captures needed beside the graphs' own memory
         step = largest_step(self._model.config, step_tokens, self.num_pages, self.page_size)
         self.launch(step).collect()
         self.encode_image.num_encoded = 0

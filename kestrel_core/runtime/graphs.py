@@ -1,7 +1,7 @@
 """CUDA graphs: work captured once and replayed, all of it in one pool of memory.
 
-Graphs of a pool must not run at the same time, and each writes where others wrote before: so what shall
-outlive a replay goes into tensors of the caller's, made before.
+The graphs of a pool must not run at the same time, and each overwrites what others wrote there. So results
+that have to outlive a replay go into tensors which the caller made before the capture.
 """
 
 import warnings
@@ -10,20 +10,33 @@ from contextlib import contextmanager
 
 import torch
 
+from kestrel_core.protocol.errors import EngineFailed
+
 Work = Callable[[], None]
 
 
 class Graphs:
-    def __init__(self, device: torch.device) -> None:
+    def __init__(self, device: torch.device, required: bool = False) -> None:
+        self._required = required
         self._pool = torch.cuda.graph_pool_handle()
         self._stream = torch.cuda.Stream(device)  # one for all: every stream comes with workspaces of its own
 
+    @classmethod
+    def wanted(cls, device: torch.device, choice: str) -> "Graphs | None":
+        """`choice`: auto, off or required."""
+        return None if choice == "off" else cls(device, choice == "required")
+
+    def refuse_if_required(self, error: Exception) -> None:
+        """For a caller that would go on without graphs because of `error`."""
+        if self._required:
+            raise EngineFailed(f"CUDA graphs are required, and a capture failed: {error}") from error
+
     def capture(self, work: Work) -> Work:
-        """Has `work` done by a replay from now on. Raises if it waits for the device anywhere."""
+        """The replay that does `work`. Raises if the work waits for the device anywhere."""
         stream = self._stream
         stream.wait_stream(torch.cuda.current_stream())
-        # Twice beforehand: kernels are compiled and libraries take their workspaces; and a wait is found
-        # where an error is only an error, while in a capture it would spoil the stream.
+        # The work runs twice before it is captured. The first run compiles kernels and lets libraries take
+        # their workspaces. The second finds waits, which during a capture would spoil the stream.
         with torch.cuda.stream(stream):
             work()
             with no_waiting():
@@ -38,10 +51,10 @@ class Graphs:
 
 @contextmanager
 def no_waiting() -> Iterator[None]:
-    """Make an error of what has the host wait for the device."""
+    """Raise an error wherever the host waits for the device."""
     before = torch.cuda.get_sync_debug_mode()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # torch says once that it does not find everything
+        warnings.simplefilter("ignore")  # torch warns once that it does not find every wait
         torch.cuda.set_sync_debug_mode("error")
     try:
         yield

@@ -13,7 +13,7 @@ from kestrel_core.loop.step import Span
 from kestrel_core.runtime.attention.protocol import Ints
 from kestrel_core.runtime.staging import Arrays
 
-Places = np.ndarray[Any, np.dtype[np.int64]]
+CellIds = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class PageTables:
@@ -34,10 +34,10 @@ class PageTables:
             "last_page_len": np.array([(span.stop - 1) % size + 1 for span in spans], np.int32),
         }
 
-    def cells(self, span: Span) -> Places:
+    def cells(self, span: Span) -> CellIds:
         """Of all positions of a span."""
         at, size = np.arange(span.start, span.stop), self._page_size
-        cells: Places = self._table(span)[at // size] * size + at % size
+        cells: CellIds = self._table(span)[at // size] * size + at % size
         return cells
 
     def write(self, spans: Sequence[Span], num_rows: int, arrays: Arrays) -> int:
@@ -71,7 +71,7 @@ class PageTables:
 
     def _table(self, span: Span) -> Ints:
         """Its pages up to its stop."""
-        pages, known = span.pages, self._known.get(span.slot)
+        pages, known = span.sequence.pages, self._known.get(span.slot)
         if known is None or known[0] != pages:
             known = list(pages), np.array(pages, np.int32)  # a copy: the scheduler's own list changes
             self._known[span.slot] = known

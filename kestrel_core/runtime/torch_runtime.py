@@ -1,4 +1,4 @@
-"""The device half: takes a step plan, runs the network over it, gives samples. Owns the KV tensors."""
+"""The device half in plain torch: runs the network over a step plan, gives samples. Owns the KV tensors."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from kestrel_core.moondream.model import Moondream
 from kestrel_core.runtime.attention.sdpa import SdpaAttention
 from kestrel_core.runtime.batch import make_batch
 from kestrel_core.runtime.kv_cache import KVCache
-from kestrel_core.runtime.readouts import plain as sampler
+from kestrel_core.runtime.readouts.plain import read
 from kestrel_core.runtime.vision.image_encoder import ImageEncoder
 
 
@@ -25,10 +25,10 @@ class Done:
 
 
 class TorchRuntime:
-    """Plain torch on any device: the readable path, and the specification of the fast ones."""
+    """The readable path, on any device, and the specification of the fast one."""
 
     def __init__(self, model: Moondream, num_pages: int, page_size: int, overlaps: bool = False) -> None:
-        """`overlaps` has steps planned ahead, as asynchronous runtimes do; here it is for tests."""
+        """With `overlaps` steps are planned ahead, as for asynchronous runtimes; here that is for tests."""
         self.overlaps = overlaps
         weight = model.text.wte
         self._model = model
@@ -49,16 +49,19 @@ class TorchRuntime:
         batch = make_batch(plan.spans, self._last, self._model, self._kv_cache, self.encode_image)
         attend = SdpaAttention(self._kv_cache, batch.spans, batch.starts, batch.cells)
         hidden = self._model.text(batch.x, batch.positions, attend)
-        read = [
+        rows = [
             (span, start + span.stop - span.start - 1)
             for span, start in zip(batch.spans, batch.starts, strict=True)
             if span.readout is not None
         ]
-        spans = [span for span, _ in read]
-        taken = sampler.read(self._model, hidden[[row for _, row in read]], spans) if read else []
+        spans = [span for span, _ in rows]
+        taken = read(self._model, hidden[[row for _, row in rows]], spans) if rows else []
         samples = {span.slot: sample for span, sample in zip(spans, taken, strict=True)}
         self._last.update((slot, sample.feed) for slot, sample in samples.items())
         return Done(samples)
+
+    def in_use(self) -> dict[str, str]:
+        return {"runtime": "torch", "attention": "sdpa", "graphs": "off"}
 
     def close(self) -> None:
         self._last.clear()

@@ -66,6 +66,10 @@ class PrefixCache:
         """Pages under no lock."""
         return self._num_evictable_pages
 
+    def holds_image(self, root: Hashable) -> bool:
+        """Whether the image prefix under `root` is cached now. Any thread may ask: it is one look-up."""
+        return (root, 0) in self._trunk.children
+
     def match(self, root: Hashable, keys: Sequence[PageKey]) -> Prefix:
         """The longest cached run of leading pages. Counts as use; does not lock."""
         node, pages = self._descend(self._path(root, keys))

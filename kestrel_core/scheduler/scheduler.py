@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
-from kestrel_core.loop.sequence import GO_ON, Sequence, Turn
-from kestrel_core.loop.step import Input, Kind, Readout, Sample, Span, StepPlan
+from kestrel_core.loop.sequence import GO_ON, Outcome, Sequence
+from kestrel_core.loop.step import NOT_RUNNING, Input, Kind, Readout, Running, Sample, Span, StepPlan
 from kestrel_core.protocol.errors import EngineFailed, KestrelError
 from kestrel_core.scheduler.pages import PagePool
 from kestrel_core.scheduler.prefix_cache import PrefixCache
@@ -27,7 +27,7 @@ LOOKAHEAD = 32  # how many waiting sequences are looked at when the first ones w
 
 # Each step makes one of these for each sequence, and a plain tuple takes a tenth of the time of a named one.
 Reading = tuple[Sequence, int, int, int]  # a readout under way: its sequence, epoch and slot, its span's stop
-Update = tuple[Sequence, Turn, KestrelError | None]  # what a step did for a sequence
+Update = tuple[Sequence, Outcome, KestrelError | None]  # what a step did for a sequence
 new_span = Span.__new__  # as many, and type's own call would add half to the price of each
 
 
@@ -47,10 +47,10 @@ class LostReply:
     def readout(self, ahead: int = 0) -> Readout:
         return Readout(Kind.TOKEN)
 
-    def take(self, sample: Sample) -> Turn:
+    def take(self, sample: Sample) -> Outcome:
         raise self._error
 
-    def cut(self) -> Turn:
+    def cut(self) -> Outcome:
         return GO_ON
 
     def output(self) -> dict[str, Any]:
@@ -110,7 +110,8 @@ class Scheduler:
         # In order, and those who give way are behind the one they give way to: no span is ever taken back.
         for sequence in list(self._running):
             length, computed = sequence.image_length + len(sequence.inputs), sequence.computed
-            room = len(sequence.pages) * page_size
+            running = sequence.running
+            room = len(running.pages) * page_size
             if (room < length or room <= computed < max_context) and not self._make_room(sequence):
                 continue
             if computed < length - 1 or computed < sequence.image_length:
@@ -119,8 +120,12 @@ class Scheduler:
                 # One input is left, or the last readout is under way and what it gives has its position.
                 readout = self._readout(sequence, sequence.num_pending)
                 if readout is not None:
-                    spans.append(self._decode(sequence, computed < length, readout))
-                    readings.append((sequence, sequence.epoch, sequence.slot, computed + 1))
+                    pending, stop = sequence.num_pending, computed + 1
+                    inputs = (sequence.inputs[-1],) if computed < length else None
+                    draw = sequence.num_taken + pending
+                    spans.append(new_span(Span, running, computed, stop, inputs, None, readout, draw))
+                    readings.append((sequence, sequence.epoch, running.slot, stop))
+                    sequence.computed, sequence.num_pending = stop, pending + 1
         budget = max(self._limits.step_tokens - len(spans), 1)
         prefills: list[Span] = []
         for sequence in prefilling:
@@ -161,7 +166,7 @@ class Scheduler:
         """Raise if the books do not agree. For tests and idle moments."""
         self.pool.check()
         self.prefix_cache.check()
-        own = sum(len(s.pages) - len(s.prefix.pages) for s in self._running)
+        own = sum(len(s.running.pages) - len(s.prefix.pages) for s in self._running)
         held = self.pool.num_pages - 1 - self.pool.num_free
         assert held == own + self.prefix_cache.num_cached_pages, "a page is held by nobody we know"
         slots = sorted(self._free_slots + [s.slot for s in self._running])
@@ -180,29 +185,12 @@ class Scheduler:
         """
         stop = min(max(sequence.length, sequence.computed + 1), self._limits.max_context)
         while sequence.slot:  # else it gave way to one before it
-            pages = self._allocate(-(-stop // self._page_size) - len(sequence.pages))
+            pages = self._allocate(-(-stop // self._page_size) - len(sequence.running.pages))
             if pages is not None:
-                sequence.pages += pages
+                sequence.running.pages.extend(pages)
                 return True
             self.preempt(self._running[-1])
         return False
-
-    def _decode(self, sequence: Sequence, known: bool, readout: Readout) -> Span:
-        start, pending = sequence.computed, sequence.num_pending
-        sequence.computed = start + 1
-        sequence.num_pending = pending + 1
-        return new_span(
-            Span,
-            sequence.slot,
-            start,
-            start + 1,
-            sequence.pages,
-            (sequence.inputs[-1],) if known else None,
-            None,
-            readout,
-            sequence.sampling,
-            sequence.num_taken + pending,
-        )
 
     def _prefill(self, sequence: Sequence, budget: int, spans: list[Span]) -> int:
         """Add what fits of the positions not computed; say how many. Image prefixes go whole."""
@@ -211,26 +199,16 @@ class Scheduler:
             if spans and budget < sequence.image_length:
                 return 0
             stop = sequence.image_length
-            spans.append(Span(sequence.slot, 0, stop, sequence.pages, None, sequence.image))
+            spans.append(Span(sequence.running, 0, stop, None, sequence.image))
             sequence.computed = used = stop
         start = sequence.computed
         stop = min(sequence.length, start + budget - used)
         if stop <= start:
             return used
-        offset, last = sequence.image_length, stop == sequence.length
-        spans.append(
-            Span(
-                sequence.slot,
-                start,
-                stop,
-                sequence.pages,
-                tuple(sequence.inputs[start - offset : stop - offset]),
-                None,
-                self._readout(sequence) if last else None,
-                sequence.sampling,
-                sequence.num_taken,
-            )
-        )
+        offset = sequence.image_length
+        inputs = tuple(sequence.inputs[start - offset : stop - offset])
+        readout = self._readout(sequence) if stop == sequence.length else None
+        spans.append(Span(sequence.running, start, stop, inputs, None, readout, sequence.num_taken))
         sequence.computed = stop
         return used + stop - start
 
@@ -275,12 +253,12 @@ class Scheduler:
         if pages is None:
             self.prefix_cache.unlock(prefix)
             return False
-        sequence.pages = [*prefix.pages, *pages]
+        slot = self._free_slots.pop()
+        sequence.running = Running(slot, [*prefix.pages, *pages], sequence.sampling)
         sequence.prefix = prefix
         sequence.computed = sequence.verified = cached
         if not sequence.num_preemptions:
             sequence.cached_tokens = cached
-        sequence.slot = self._free_slots.pop()
         insort(self._running, sequence, key=lambda s: s.order)
         self._started.append(sequence)
         self._num_waiting -= 1
@@ -305,12 +283,12 @@ class Scheduler:
         if not sample.finite:
             return self.fail(sequence, EngineFailed("the model's output is not a number for this request"))
         try:
-            turn = sequence.reply.take(sample)
-            feed, finish = turn.feed, turn.finish
+            outcome = sequence.reply.take(sample)
+            feed, finish = outcome.feed, outcome.finish
             length = sequence.image_length + len(sequence.inputs) + (1 if feed is None else len(feed))
             if finish is None and length > self._limits.max_context:
                 cut, finish = sequence.reply.cut(), "length"
-                turn = Turn(turn.text + cut.text, cut.rest, finish=finish)
+                outcome = Outcome(outcome.text + cut.text, cut.rest, finish=finish)
         except Exception as error:  # as above
             kind = type(error).__name__
             return self.fail(sequence, EngineFailed(f"the skill could not read the model's output ({kind})"))
@@ -319,16 +297,16 @@ class Scheduler:
         sequence.verified = stop
         if finish is not None:
             self.end(sequence)
-            return sequence, turn, None
+            return sequence, outcome, None
         if feed is None:
             sequence.inputs.append(sample.feed)
         else:
-            self._turn_elsewhere(sequence, feed)
+            self._feed_instead(sequence, feed)
         if first and sequence.slot:
             self._share(sequence)
-        return sequence, turn, None
+        return sequence, outcome, None
 
-    def _turn_elsewhere(self, sequence: Sequence, feed: tuple[Input, ...]) -> None:
+    def _feed_instead(self, sequence: Sequence, feed: tuple[Input, ...]) -> None:
         """Feed something else than the sample: what an overlapping step made of that is void."""
         sequence.epoch += sequence.num_pending > 0
         sequence.num_pending = 0
@@ -358,15 +336,13 @@ class Scheduler:
 
     def _share(self, sequence: Sequence) -> None:
         """Let others match the prompt from now on. Its full pages become the cache's, under a lock."""
-        num_pages = sequence.verified // self._page_size
+        num_pages, pages = sequence.verified // self._page_size, sequence.running.pages
         before = len(sequence.prefix.pages)
-        prefix = self.prefix_cache.insert(
-            sequence.root, self._keys(sequence, num_pages), sequence.pages[:num_pages]
-        )
+        prefix = self.prefix_cache.insert(sequence.root, self._keys(sequence, num_pages), pages[:num_pages])
         self.prefix_cache.lock(prefix)
         self.prefix_cache.unlock(sequence.prefix)
-        self.pool.free(sequence.pages[before : len(prefix.pages)])
-        sequence.pages[: len(prefix.pages)] = prefix.pages
+        self.pool.free(pages[before : len(prefix.pages)])
+        pages[: len(prefix.pages)] = prefix.pages
         sequence.prefix = prefix
         self._building.discard(sequence.root)
 
@@ -378,14 +354,14 @@ class Scheduler:
         self.admit(sequence)
 
     def _release(self, sequence: Sequence) -> None:
-        num_pages = min(sequence.verified, sequence.length) // self._page_size
+        num_pages, pages = min(sequence.verified, sequence.length) // self._page_size, sequence.running.pages
         if num_pages > len(sequence.prefix.pages):
             keys = self._keys(sequence, num_pages)
-            self.prefix_cache.insert(sequence.root, keys, sequence.pages[:num_pages])
+            self.prefix_cache.insert(sequence.root, keys, pages[:num_pages])
         if len(sequence.prefix.pages) * self._page_size < sequence.image_length:  # it was the one to build it
             self._building.discard(sequence.root)
-        self.pool.free(sequence.pages[len(sequence.prefix.pages) :])
+        self.pool.free(pages[len(sequence.prefix.pages) :])
         self.prefix_cache.unlock(sequence.prefix)
         self._free_slots.append(sequence.slot)
         self._running.remove(sequence)
-        sequence.slot, sequence.pages, sequence.prefix, sequence.computed = 0, [], None, 0
+        sequence.running, sequence.prefix, sequence.computed = NOT_RUNNING, None, 0

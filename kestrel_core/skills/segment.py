@@ -23,38 +23,36 @@ vertices, which encloses nothing. An object whose path was not closed is left ou
 
 from typing import Any
 
-from kestrel_core.loop.sequence import GO_ON, Prompt, Reply, Turn
+from kestrel_core.loop.sequence import GO_ON, Outcome, Prompt, Reply
 from kestrel_core.loop.step import Kind, Readout, Sample
 from kestrel_core.protocol.errors import InvalidRequest, UnsupportedSkill
 from kestrel_core.protocol.messages import Request
-from kestrel_core.skills.arguments import argument, spatial_inputs
+from kestrel_core.skills.arguments import takes
 from kestrel_core.skills.spatial import READ_COORD, READ_SIZE
-from kestrel_core.skills.spec import Language
+from kestrel_core.skills.spec import OF_OBJECTS, Language, SkillSpec
 
 
-class SegmentSkill:
+class SegmentSkill(SkillSpec):
     name = "segment"
+    meaning = "outlines of everything that fits the words"
+    arguments = (takes("object", required=True), takes("spatial_refs"))
     greedy = True
+    settings = OF_OBJECTS
+    answers = "`segments`: an SVG path and a box each"
 
     def prompt(self, request: Request, language: Language) -> Prompt:
-        wanted = argument(request, "object", str)
-        refs = spatial_inputs(request)
-        if request.image is None:
-            raise InvalidRequest("IMAGE is required for segment")
         template = language.config.tokenizer.templates.segment
         if template is None:
             raise UnsupportedSkill(
                 "segment is not supported by this model: its prompt and path tokens are not published; "
                 "use detect for boxes or point for points"
             )
-        if refs:
+        if request.arguments.get("spatial_refs") is not None:
             raise InvalidRequest("SPATIAL_REFS are not known to segment of this model")
-        words = language.tokenizer.encode(" " + wanted)
+        words = language.tokenizer.encode(" " + request.arguments["object"])
         return Prompt((*template.prefix, *words, *template.suffix), True)
 
     def reply(self, request: Request, language: Language) -> Reply:
-        if language.config.tokenizer.templates.segment is None:
-            raise UnsupportedSkill("segment is not supported by this model")
         return OutlinesReply(request, language)
 
 
@@ -65,7 +63,7 @@ class OutlinesReply:
         ids, dialog = language.config.tokenizer, language.config.dialog
         self._ids = ids
         self._objects_left = request.settings.max_objects or dialog.max_objects
-        self._path_left = request.settings.max_tokens or dialog.max_tokens  # readouts, over all paths
+        self._path_left = dialog.max_tokens  # readouts, over all paths
         # As for detect: the first decision weighs all tokens.
         later = Readout(Kind.OBJECT, choices=(ids.coord_id, ids.eos_id) if dialog.two_way_objects else ())
         opening = Readout(Kind.GROUNDED, choices=(ids.start_ground_points_id, ids.end_ground_id))
@@ -84,14 +82,14 @@ class OutlinesReply:
             return self._first
         return self._beginning[index] if index < len(self._beginning) else self._path
 
-    def take(self, sample: Sample) -> Turn:
+    def take(self, sample: Sample) -> Outcome:
         kind = self.readout().kind
         self._at += 1
         if kind is Kind.GROUNDED:
             return self._follow(sample)
         if kind is Kind.OBJECT:
             if sample.token == self._ids.eos_id:
-                return Turn(finish="stop")
+                return Outcome(finish="stop")
             assert sample.coord is not None
             self._x = sample.coord
         elif kind is Kind.COORD:
@@ -108,7 +106,7 @@ class OutlinesReply:
             }
         return GO_ON
 
-    def _follow(self, sample: Sample) -> Turn:
+    def _follow(self, sample: Sample) -> Outcome:
         self._path_left -= 1
         if sample.token == self._ids.end_ground_id:
             return self._close()
@@ -119,17 +117,17 @@ class OutlinesReply:
             self._subpaths[-1].append(sample.coord)
         return GO_ON if self._path_left else self.cut()
 
-    def _close(self) -> Turn:
+    def _close(self) -> Outcome:
         self._found.append({"svg_path": svg_path(self._subpaths), "bbox": self._box})
         self._subpaths, self._at = [], 0
         self._objects_left -= 1
         if not self._objects_left or not self._path_left:
-            return Turn(finish="length")
-        # What was planned ahead would have read more of the path; a turn makes it void.
-        return Turn(feed=(self._ids.end_ground_id,))
+            return Outcome(finish="length")
+        # What was planned ahead would have read more of the path; feeding something else makes it void.
+        return Outcome(feed=(self._ids.end_ground_id,))
 
-    def cut(self) -> Turn:
-        return Turn(finish="length")
+    def cut(self) -> Outcome:
+        return Outcome(finish="length")
 
     def output(self) -> dict[str, Any]:
         return {"segments": self._found}

@@ -1,37 +1,48 @@
 """Point and detect: x, y (and a size), as long as the model says that there is another one."""
 
-from typing import Any, Literal
+from typing import Any
 
-from kestrel_core.loop.sequence import GO_ON, Prompt, Reply, Turn
+from kestrel_core.loop.sequence import GO_ON, Outcome, Prompt, Reply
 from kestrel_core.loop.step import Kind, Readout, Sample
+from kestrel_core.protocol.arguments import Argument
 from kestrel_core.protocol.errors import InvalidRequest
 from kestrel_core.protocol.messages import Request
-from kestrel_core.skills.arguments import argument, spatial_inputs
-from kestrel_core.skills.spec import Language
+from kestrel_core.skills.arguments import spatial_inputs, takes
+from kestrel_core.skills.spec import OF_OBJECTS, Language, SkillSpec
 
 READ_COORD = Readout(Kind.COORD)
 READ_SIZE = Readout(Kind.SIZE)
 
 
-class SpatialSkill:
+class PointSkill(SkillSpec):
+    name = "point"
+    meaning = "a point on everything that fits the words"
+    arguments: tuple[Argument, ...] = (takes("object", required=True), takes("spatial_refs"))
     greedy = True
-
-    def __init__(self, name: Literal["point", "detect"]) -> None:
-        self.name = name
+    settings = OF_OBJECTS
+    answers = "`points`"
+    with_size = False
+    template = "point"  # the model's own, which a skill made of this one keeps
 
     def prompt(self, request: Request, language: Language) -> Prompt:
-        wanted = argument(request, "object", str)
-        if request.image is None:
-            raise InvalidRequest(f"IMAGE is required for {self.name}")
         refs = spatial_inputs(request)
-        if refs and (self.name != "point" or not language.config.dialog.spatial_refs):
+        if refs and not language.config.dialog.spatial_refs:
             raise InvalidRequest(f"SPATIAL_REFS are not known to {self.name} of this model")
-        template = getattr(language.config.tokenizer.templates, self.name)
-        words = language.tokenizer.encode(" " + wanted)
+        template = getattr(language.config.tokenizer.templates, self.template)
+        words = language.tokenizer.encode(" " + request.arguments["object"])
         return Prompt((*template.prefix, *refs, *words, *template.suffix), True)
 
     def reply(self, request: Request, language: Language) -> Reply:
-        return ObjectsReply(request, language, with_size=self.name == "detect")
+        return ObjectsReply(request, language, self.with_size)
+
+
+class DetectSkill(PointSkill):
+    name = "detect"
+    meaning = "boxes around everything that fits the words"
+    arguments = (takes("object", required=True),)
+    answers = "`objects`: boxes"
+    with_size = True
+    template = "detect"
 
 
 class ObjectsReply:
@@ -54,12 +65,12 @@ class ObjectsReply:
         index = self._num_samples + ahead
         return self._round[index % len(self._round)] if index else self._first
 
-    def take(self, sample: Sample) -> Turn:
+    def take(self, sample: Sample) -> Outcome:
         kind = self.readout().kind
         self._num_samples += 1
         if kind is Kind.OBJECT:
             if sample.token == self._end:
-                return Turn(finish="stop")
+                return Outcome(finish="stop")
             assert sample.coord is not None
             self._x = sample.coord
             return GO_ON
@@ -78,13 +89,13 @@ class ObjectsReply:
             }
         )
 
-    def _add(self, found: dict[str, float]) -> Turn:
+    def _add(self, found: dict[str, float]) -> Outcome:
         self._found.append(found)
         self._left -= 1
-        return GO_ON if self._left else Turn(finish="length")
+        return GO_ON if self._left else Outcome(finish="length")
 
-    def cut(self) -> Turn:
-        return Turn(finish="length")
+    def cut(self) -> Outcome:
+        return Outcome(finish="length")
 
     def output(self) -> dict[str, Any]:
         return {self._key: self._found}

@@ -1,72 +1,80 @@
 """Query and caption: text answers, with reasoning and its grounded points before them if asked."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from kestrel_core.intake.tokenizer import TextStream, Tokenizer
-from kestrel_core.loop.sequence import GO_ON, FinishReason, Prompt, Reply, Turn
+from kestrel_core.loop.sequence import GO_ON, Outcome, Prompt, Reply
 from kestrel_core.loop.step import Kind, Readout, Sample
 from kestrel_core.moondream.config import TokenizerConfig
+from kestrel_core.protocol.arguments import Argument
 from kestrel_core.protocol.errors import InvalidRequest
-from kestrel_core.protocol.messages import Request
-from kestrel_core.skills.arguments import argument, spatial_inputs
-from kestrel_core.skills.spec import Language
+from kestrel_core.protocol.messages import FinishReason, Request
+from kestrel_core.skills.arguments import spatial_inputs, takes
+from kestrel_core.skills.spec import OF_TEXT, Language, SkillSpec
 
 
-class QuerySkill:
+class QuerySkill(SkillSpec):
     name = "query"
-    greedy = False
+    meaning = "answer a question, about a picture or without one"
+    arguments = (takes("question", required=True), takes("reasoning"), takes("spatial_refs"))
+    image = "optional"
+    streams = True
+    settings = OF_TEXT
+    answers = "`answer`, and `reasoning` with grounded points where asked for"
 
     def prompt(self, request: Request, language: Language) -> Prompt:
         ids, dialog = language.config.tokenizer, language.config.dialog
-        question = argument(request, "question", str)
         refs = spatial_inputs(request)
         if refs and (request.image is None or not dialog.spatial_refs):
             raise InvalidRequest("SPATIAL_REFS need an IMAGE, and a model that understands them")
         if request.image is None and not dialog.text_only:
             raise InvalidRequest("IMAGE is required: this model answers no question without a picture")
         template = ids.templates.query
-        if not _reasoning(request):
+        if not request.arguments.get("reasoning"):
             end = template.suffix * dialog.answer_suffixes
         elif dialog.reasons:
             end = (*(template.suffix if dialog.suffix_before_thinking else ()), ids.thinking_id)
         else:
             raise InvalidRequest("REASONING is not known to this model; ask without it")
-        words = language.tokenizer.encode(dialog.question_lead + question)
+        words = language.tokenizer.encode(dialog.question_lead + request.arguments["question"])
         start = () if request.image is not None else (ids.bos_id,)
         return Prompt((*start, *template.prefix, *refs, *words, *end), request.image is not None)
 
     def reply(self, request: Request, language: Language) -> Reply:
         answer = TextReply(request, language, "answer")
-        return ReasoningReply(request, language, answer) if _reasoning(request) else answer
+        return ReasoningReply(request, language, answer) if request.arguments.get("reasoning") else answer
 
 
-class CaptionSkill:
+class CaptionSkill(SkillSpec):
     name = "caption"
-    greedy = False
+    meaning = "describe a picture"
+    arguments = (takes("length"),)
+    streams = True
+    settings = OF_TEXT
+    answers = "`caption`"
 
     def prompt(self, request: Request, language: Language) -> Prompt:
-        length = argument(request, "length", str, "normal")
-        if length not in ("short", "normal", "long"):
-            raise InvalidRequest(f'LENGTH is "{length}"; it can be short, normal or long')
-        if request.image is None:
-            raise InvalidRequest("IMAGE is required for caption")
+        length = request.arguments.get("length") or "normal"
         return Prompt(getattr(language.config.tokenizer.templates.caption, length), True)
 
     def reply(self, request: Request, language: Language) -> Reply:
         return TextReply(request, language, "caption")
 
 
-class TokensSkill:
+class TokensSkill(SkillSpec):
     """Raw prompt tokens, continued as text. Behind an image they follow its prefix, else they are all."""
 
     name = "tokens"
-    greedy = False
+    arguments = (Argument("tokens", list, "ids to continue", required=True, max_items=1_000_000),)
+    image = "optional"
+    streams = True
+    settings = OF_TEXT
+    hidden = True
 
     def prompt(self, request: Request, language: Language) -> Prompt:
-        tokens: Sequence[int] = argument(request, "tokens", list)
+        tokens = request.arguments["tokens"]
         size = language.config.text.vocab_size
-        if not tokens or not all(isinstance(token, int) and 0 <= token < size for token in tokens):
+        if not len(tokens) or not all(isinstance(token, int) and 0 <= token < size for token in tokens):
             raise InvalidRequest(f"TOKENS must be one or more token ids from 0 to {size - 1}")
         return Prompt(tuple(tokens), request.image is not None)
 
@@ -97,7 +105,7 @@ class TextReply:
             return None
         return self._later if self._started or ahead else FIRST_TOKEN
 
-    def take(self, sample: Sample) -> Turn:
+    def take(self, sample: Sample) -> Outcome:
         token = sample.token
         assert token is not None
         self._started = True
@@ -112,18 +120,18 @@ class TextReply:
         if text:
             self._text.append(text)
         if self._with_stops and self._stops.met:
-            return Turn(text, finish="stop")
+            return Outcome(text, finish="stop")
         if self._left == 0:
             return self._finish("length", text)
-        return Turn(text) if text else GO_ON
+        return Outcome(text) if text else GO_ON
 
-    def cut(self) -> Turn:
+    def cut(self) -> Outcome:
         return self._finish("length")
 
-    def _finish(self, reason: FinishReason, text: str = "") -> Turn:
+    def _finish(self, reason: FinishReason, text: str = "") -> Outcome:
         rest = self._stops.feed(self._stream.finish()) + self._stops.finish()
         self._text.append(rest)
-        return Turn(text, rest, finish="stop" if self._stops.met else reason)
+        return Outcome(text, rest, finish="stop" if self._stops.met else reason)
 
     def output(self) -> dict[str, Any]:
         result: dict[str, Any] = {self._key: "".join(self._text)}
@@ -148,6 +156,7 @@ class ReasoningReply:
         self._started = False
         self._tokens: list[list[int]] = [[]]  # a chunk each, cut at the grounding tokens
         self._coords: list[list[float]] = [[]]
+        self._stream = TextStream(language.tokenizer)
 
     def readout(self, ahead: int = 0) -> Readout | None:
         if self._answering:
@@ -156,31 +165,37 @@ class ReasoningReply:
             return None
         return self._later if self._started or ahead else FIRST_GROUNDED
 
-    def take(self, sample: Sample) -> Turn:
+    def take(self, sample: Sample) -> Outcome:
         if self._answering:
             return self._answer.take(sample)
         token = sample.token
         assert token is not None
         self._started = True
         if token == self._ids.answer_id:
-            return self._turn_to_the_answer()
+            return self._begin_the_answer("")
+        shown = ""
         if token in (self._ids.start_ground_points_id, self._ids.end_ground_id):
+            shown = self._stream.finish()  # parts are decoded one by one, also in the result
             self._tokens.append([])
             self._coords.append([])
+        shown += self._stream.feed(token)
         self._tokens[-1].append(token)
         if sample.coord is not None:
             self._coords[-1].append(sample.coord)
         self._left -= 1
-        return GO_ON if self._left else self._turn_to_the_answer(sample)
+        if not self._left:
+            return self._begin_the_answer(shown, sample)
+        return Outcome(reasoning=shown) if shown else GO_ON
 
-    def cut(self) -> Turn:
-        return self._answer.cut()
+    def cut(self) -> Outcome:
+        return self._answer.cut()._replace(reasoning=self._stream.finish())
 
-    def _turn_to_the_answer(self, last: Sample | None = None) -> Turn:
-        # The last thought is part of the sequence; of an answer token only the suffix that it asks for is.
+    def _begin_the_answer(self, shown: str, last: Sample | None = None) -> Outcome:
+        # The last thought is part of the sequence; an answer token is not, only the suffix it asks for.
         self._answering = True
         suffix = self._ids.templates.query.suffix
-        return Turn(feed=suffix if last is None else (last.feed, *suffix))
+        feed = suffix if last is None else (last.feed, *suffix)
+        return Outcome(feed=feed, reasoning=shown + self._stream.finish())
 
     def output(self) -> dict[str, Any]:
         text, grounding = "", []
@@ -232,10 +247,6 @@ def _logprob(sample: Sample, tokenizer: Tokenizer) -> dict[str, Any]:
         **entry(sample.token, sample.logprob),
         "top": [entry(token, value) for token, value in sample.top],
     }
-
-
-def _reasoning(request: Request) -> bool:
-    return argument(request, "reasoning", bool, False)
 
 
 FIRST_TOKEN = Readout(Kind.TOKEN)  # the reference suppresses nothing in the first step

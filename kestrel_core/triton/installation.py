@@ -1,4 +1,4 @@
-"""Triton's server as a program on this machine: where it is, whether it can run our model, its processes.
+"""Triton's server as a program on this machine: where it is, and whether it can run our model.
 
 It comes from PATH, from the official container, or from the wheel `nvidia-pytriton`, whose Python package is
 never imported: only the binaries in it are used, where they lie.
@@ -9,15 +9,12 @@ import importlib.util
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.request import urlopen
 
 from kestrel_core.protocol.errors import KestrelError
 
@@ -25,8 +22,6 @@ OFFICIAL = Path("/opt/tritonserver")
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 STUB = "triton_python_backend_stub"
 BACKEND = ("libtriton_python.so", "triton_python_backend_utils.py")
-REGION = re.compile(r"/dev/shm/triton_python_backend_shm_region_[\w-]+")
-OPEN_REQUESTS = re.compile(r"^kestrel_open_requests\{.*\} (\S+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +35,7 @@ class Installation:
 
 
 def find_triton(workspace: Path, environment: Mapping[str, str]) -> Installation:
-    """The server to start. `workspace` is a folder of ours that lives as long as it."""
+    """The server to start. `workspace` is a folder of ours that lives as long as the server."""
     environment = _with_our_python(environment)
     on_path = shutil.which("tritonserver", path=environment["PATH"])
     for server in (Path(on_path).resolve() if on_path else None, OFFICIAL / "bin/tritonserver"):
@@ -53,7 +48,7 @@ def find_triton(workspace: Path, environment: Mapping[str, str]) -> Installation
     if wheel is None or not wheel.submodule_search_locations:
         raise KestrelError(
             "there is no Triton server here, neither tritonserver on PATH nor the official container's nor "
-            "the wheel's; pip install --no-deps nvidia-pytriton"
+            "the wheel's; pip install 'kestrel-triton[triton]', or run in NVIDIA's container"
         )
     return _in_wheel(Path(wheel.submodule_search_locations[0]) / "tritonserver", workspace, environment)
 
@@ -76,7 +71,7 @@ def _in_wheel(root: Path, workspace: Path, environment: Mapping[str, str]) -> In
 
 
 def _with_our_python(environment: Mapping[str, str]) -> dict[str, str]:
-    """The stub takes the packages of the first python3 on PATH: let that be ours."""
+    """The stub takes the packages of the first python3 on PATH, so that has to be ours."""
     path = f"{sys.prefix}/bin:{environment.get('PATH', os.defpath)}"
     ours = str(Path(__file__).parents[2])  # so that a checkout need not be installed
     packages = ":".join([ours, *filter(None, [environment.get("PYTHONPATH")])])
@@ -101,89 +96,3 @@ def check_stub(triton: Installation) -> None:
             f"Triton's Python stub does not start ({said}); it needs the shared library of Python {PYTHON}, "
             "which some builds leave out: take one built with --enable-shared"
         )
-
-
-class Server:
-    """A tritonserver that we started, and its stubs: a process group of their own."""
-
-    def __init__(self, triton: Installation, flags: Sequence[str], http_port: int, metrics_port: int) -> None:
-        backends = [f"--backend-directory={triton.backends}"] if triton.backends else []
-        self._url = f"http://127.0.0.1:{http_port}/v2/models/moondream/ready"
-        self._metrics_url = f"http://127.0.0.1:{metrics_port}/metrics"
-        self._process = subprocess.Popen(
-            [triton.server, *backends, *flags],
-            env=triton.environment,
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,  # the terminal's Ctrl-C is for us; we pass it on
-        )
-        self._stubs: set[int] = set()
-        self._regions: set[str] = set()
-
-    @property
-    def exit_code(self) -> int | None:
-        return self._process.poll()
-
-    def is_ready(self) -> bool:
-        # Now, since of a server that died neither can be learned.
-        self._stubs.update(_stubs_of(self._process.pid))
-        self._regions |= self._shared_memory()
-        return _fetch(self._url) is not None
-
-    def has_lost_a_stub(self) -> bool:
-        """Triton does not notice: its health stays green, and open streams hang."""
-        return not all(_runs(pid) for pid in self._stubs)
-
-    def num_open(self) -> int | None:
-        """Requests that have not had their last response; None where the metrics cannot be read."""
-        text = _fetch(self._metrics_url)
-        found = OPEN_REQUESTS.findall(text) if text is not None else []
-        return sum(int(float(number)) for number in found) if found else None
-
-    def ask_to_end(self) -> None:
-        self._process.send_signal(signal.SIGTERM)
-
-    def kill(self) -> None:
-        """End what is left of it, here and now, and free the shared memory that it would leave behind."""
-        regions = self._regions | self._shared_memory()
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-        for region in regions:
-            Path(region).unlink(missing_ok=True)
-
-    def _shared_memory(self) -> set[str]:
-        try:
-            return set(REGION.findall(Path(f"/proc/{self._process.pid}/maps").read_text()))
-        except OSError:
-            return set()
-
-
-def _fetch(url: str) -> str | None:
-    try:
-        with urlopen(url, timeout=5) as answer:
-            return str(answer.read().decode())
-    except OSError:  # refused, too late, or an HTTP error
-        return None
-
-
-def _stubs_of(server: int) -> Iterator[int]:
-    for folder in Path("/proc").glob("[0-9]*"):
-        status = _status(int(folder.name))
-        if status and status[0].startswith(STUB[:15]) and int(status[2]) == server:
-            yield int(folder.name)
-
-
-def _runs(pid: int) -> bool:
-    status = _status(pid)
-    return status is not None and status[0].startswith(STUB[:15]) and status[1] not in "ZX"
-
-
-def _status(pid: int) -> tuple[str, str, str] | None:
-    """Name (of which the kernel keeps 15 letters), state and parent."""
-    try:
-        line = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return None
-    name, _, rest = line.partition("(")[2].rpartition(")")
-    state, parent = rest.split()[:2]
-    return name, state, parent

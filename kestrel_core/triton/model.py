@@ -1,9 +1,10 @@
-"""The Triton model `moondream`: tensors in, JSON out. The only file that knows `pb_utils`.
+"""The Triton model `moondream`: tensors in, JSON out. Nothing else knows Triton's Python module, `pb_utils`.
 
-A request's life here: `execute` parses it and hands it to the engine's step loop; whatever the loop has to
-say goes through the outbox to `Call.send`, and the last of it carries Triton's final flag.
+`execute` parses a request and hands it to the engine's step loop. What the loop has to say goes through the
+outbox to `Call.send`, and the last response carries Triton's final flag.
 """
 
+import gc
 import json
 import logging
 import os
@@ -12,23 +13,25 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
 from itertools import count
 from typing import Any
 
 import numpy as np
-import triton_python_backend_utils as pb_utils
 
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.loop.inbox import Ticket
-from kestrel_core.loop.metrics import Exporter, Series, exported
-from kestrel_core.protocol.errors import EngineFailed, KestrelError
+from kestrel_core.loop.metrics import Exporter, Histogram, Series, exported
+from kestrel_core.protocol.errors import EngineFailed, InvalidRequest, KestrelError
 from kestrel_core.protocol.messages import Request
 from kestrel_core.protocol.wire import decode_request
-from kestrel_core.skills.spec import SkillRegistry
+from kestrel_core.skills.registry import SkillRegistry
 from kestrel_core.triton.outbox import Outbox
 
-FINAL = pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL
 CODES = ("INVALID_ARG", "NOT_FOUND", "UNAVAILABLE", "INTERNAL")  # of a refusal
+MAX_VALUES = 400  # of one input; the largest is SPATIAL_REFS, with 100 rows of 4 numbers
+MAX_PARAMETERS = 64 * 1024  # letters of JSON; `spatial_refs` is one of the parameters
 
 log = logging.getLogger("kestrel")
 
@@ -40,8 +43,9 @@ class TritonPythonModel:
         from kestrel_core.build import build_engine  # late: Triton may import this file only to look at it
 
         logging.basicConfig(format="%(levelname)s %(name)s: %(message)s")
-        # A sender is without the GIL while it sends; at Python's own 5 ms it would wait long to get it back.
+        # A thread that sends gives the GIL up. With Python's own interval of 5 ms it would wait long for it.
         sys.setswitchinterval(0.0005)
+        self.pb_utils = import_module("triton_python_backend_utils")  # exists in Triton's process alone
         self.instance = args["model_instance_name"].rpartition("_")[2]
         parameters = json.loads(args["model_config"]).get("parameters", {}).items()
         options = {name: value["string_value"] for name, value in parameters}
@@ -51,21 +55,20 @@ class TritonPythonModel:
         self.open: set[Call] = set()
         self.refused = Counter(dict.fromkeys(CODES, 0))
         self.ids = count(1)
-        self.exporter = Exporter(self.make_metric)
-        self.families: dict[str, Any] = {}
+        self.info = {"version": own_version(), **getattr(self.engine, "in_use", dict)()}
         self.has_given_up = False
         self.closing = threading.Event()
         self.threads = [
-            threading.Thread(target=self.repeat, args=(work, pause_s), name=f"kestrel-{name}", daemon=True)
-            for name, work, pause_s in (("watch", self.watch, 0.02), ("metrics", self.export_metrics, 0.25))
+            threading.Thread(target=work, name=f"kestrel-{name}", daemon=True)
+            for name, work in (("watch", self.keep_watching), ("metrics", self.keep_exporting))
         ]
         for thread in self.threads:
             thread.start()
 
     def execute(self, requests: list[Any]) -> None:
-        """Takes requests in and returns; what is wrong with one is answered like everything else."""
+        """Take requests in and return. A request that cannot be taken in gets its error as its response."""
         for triton_request in requests:
-            call = Call(triton_request.get_response_sender(), self.open.discard)
+            call = Call(self.pb_utils, triton_request.get_response_sender(), self.open.discard)
             outgoing = self.outbox.open(call.send)
             self.open.add(call)
             try:
@@ -81,18 +84,41 @@ class TritonPythonModel:
                 outgoing.put(EngineFailed(f"the request could not be taken in ({type(error).__name__})"))
 
     def parse(self, triton_request: Any) -> Request:
-        return decode_request(
-            {tensor.name(): tensor.as_numpy() for tensor in triton_request.inputs()},
-            triton_request.request_id() or str(next(self.ids)),
-            triton_request.timeout(),
-            json.loads(triton_request.parameters() or "{}"),
-        )
+        """Sizes are checked before values are converted: all requests wait while Python makes objects.
+
+        `as_numpy` itself costs nothing that could be saved. Triton's stub has made the objects of a STRING
+        input before `execute` is called, and other types are views of shared memory.
+        """
+        values = {tensor.name(): tensor.as_numpy() for tensor in triton_request.inputs()}
+        for name, array in values.items():
+            if array.size > MAX_VALUES:
+                raise InvalidRequest(f"{name} has {array.size:,} values; at most {MAX_VALUES} are taken")
+        parameters = triton_request.parameters() or "{}"
+        if len(parameters) > MAX_PARAMETERS:
+            raise InvalidRequest(
+                f"the request's parameters are {len(parameters):,} letters of JSON; at most "
+                f"{MAX_PARAMETERS:,} are taken"
+            )
+        request_id = triton_request.request_id() or str(next(self.ids))
+        return decode_request(values, request_id, triton_request.timeout(), json.loads(parameters))
 
     def is_ready(self) -> bool:
         return self.engine.loop.healthy
 
+    def finalize(self) -> None:
+        self.closing.set()
+        for thread in self.threads:
+            thread.join()
+        self.engine.close()
+        self.outbox.close()
+
+    # In the thread that watches
+
+    def keep_watching(self) -> None:
+        self.repeat(self.watch, pause_s=0.02)
+
     def watch(self) -> None:
-        """Cancel what nobody waits for any more; take down, in order, a server whose engine is broken."""
+        """Cancel requests whose callers have gone. If the engine is broken, ask the server to end."""
         tickets = [(call, call.ticket) for call in list(self.open) if call.ticket is not None]
         for call, ticket in tickets:
             if call.is_cancelled():
@@ -102,53 +128,66 @@ class TritonPythonModel:
             self.has_given_up = True
             os.kill(os.getppid(), signal.SIGTERM)
 
-    def export_metrics(self) -> None:
-        """In one thread alone: Triton's metrics, touched from two, abort the whole server."""
-        snapshot = self.engine.metrics() | {"open": len(self.open), "refused": dict(self.refused)}
-        for series in exported(snapshot):
-            self.exporter.tell(series)
+    # In the thread of the metrics
 
-    def make_metric(self, series: Series) -> Any:
-        if series.name not in self.families:
-            kind = getattr(pb_utils.MetricFamily, series.kind.upper())
-            self.families[series.name] = pb_utils.MetricFamily(series.name, series.meaning, kind)
-        return self.families[series.name].Metric(labels={"engine": self.instance, **dict(series.labels)})
+    def keep_exporting(self) -> None:
+        """Triton's metrics belong to this thread: if two use them, the whole server aborts.
+
+        They are also released here. Those that are left when Python shuts down end the process by a
+        segmentation fault: each tells the server of its end, and the connection is closed by then.
+        """
+        families: dict[str, Any] = {}
+        exporter = Exporter(lambda series: self.make_metric(families, series))
+        self.repeat(lambda: self.export_metrics(exporter), pause_s=0.25)
+        exporter.forget()  # the metrics first, then their families
+        families.clear()
+        gc.collect()
+
+    def export_metrics(self, exporter: Exporter) -> None:
+        served = {"open": len(self.open), "refused": dict(self.refused), "info": self.info}
+        for series in exported(self.engine.metrics() | served, self.engine.loop.metrics):
+            exporter.tell(series)
+
+    def make_metric(self, families: dict[str, Any], series: Series) -> Any:
+        if series.name not in families:
+            kind = getattr(self.pb_utils.MetricFamily, series.kind.upper())
+            families[series.name] = self.pb_utils.MetricFamily(series.name, series.meaning, kind)
+        labels = {"engine": self.instance, **dict(series.labels)}
+        if isinstance(series.value, Histogram):
+            return families[series.name].Metric(labels=labels, buckets=list(series.value.bounds))
+        return families[series.name].Metric(labels=labels)
 
     def repeat(self, work: Callable[[], None], pause_s: float) -> None:
+        """Again and again, until the model is finalized."""
         while not self.closing.wait(pause_s):
             try:
                 work()
             except Exception:
                 log.exception("%s failed; it is tried again", threading.current_thread().name)
 
-    def finalize(self) -> None:
-        self.closing.set()
-        for thread in self.threads:
-            thread.join()
-        self.engine.close()
-        self.outbox.close()
-
 
 class Call:
-    """A request as Triton knows it. Its sender is used by one thread at a time, and never after the last."""
+    """A request as Triton knows it. One thread at a time uses its sender, none after the last response."""
 
-    def __init__(self, sender: Any, on_end: Callable[["Call"], None]) -> None:
+    def __init__(self, pb_utils: Any, sender: Any, on_end: Callable[["Call"], None]) -> None:
         self.ticket: Ticket | None = None
+        self._pb_utils = pb_utils
         self._sender = sender
         self._on_end = on_end
         self._lock = threading.Lock()
 
     def send(self, document: str | KestrelError, last: bool) -> None:
+        final = self._pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL
         with self._lock:
             sender = self._sender
             if not last:
-                sender.send(response(document))
+                sender.send(self._response(document))
                 return
             self._sender = None
             try:
-                sender.send(response(document), flags=FINAL)
+                sender.send(self._response(document), flags=final)
             except Exception:
-                sender.send(flags=FINAL)  # or the client waits for ever
+                sender.send(flags=final)  # or the client waits for ever
                 raise
             finally:
                 self._on_end(self)
@@ -157,16 +196,24 @@ class Call:
         with self._lock:
             return self._sender is not None and bool(self._sender.is_cancelled())
 
+    def _response(self, document: str | KestrelError) -> Any:
+        pb_utils = self._pb_utils
+        if isinstance(document, KestrelError):
+            code = getattr(pb_utils.TritonError, document.code)
+            # Triton drops the code on most ways to the client, so the text repeats it.
+            error = pb_utils.TritonError(f"{document.code}: {document}", code)
+            return pb_utils.InferenceResponse(error=error)
+        text = np.array([document.encode()], dtype=np.object_)
+        return pb_utils.InferenceResponse([pb_utils.Tensor("TEXT_OUTPUT", text)])
+
 
 def tell_warming(done: int, total: int) -> None:
     """Into the server's log: a GPU is warmed up for some time before the first request."""
     print(f"kestrel: warming up, {done} of {total} batch sizes", file=sys.stderr, flush=True)
 
 
-def response(document: str | KestrelError) -> Any:
-    if isinstance(document, KestrelError):
-        code = getattr(pb_utils.TritonError, document.code)
-        # Triton drops the code on most ways to the client, so the text repeats it.
-        return pb_utils.InferenceResponse(error=pb_utils.TritonError(f"{document.code}: {document}", code))
-    text = np.array([document.encode()], dtype=np.object_)
-    return pb_utils.InferenceResponse([pb_utils.Tensor("TEXT_OUTPUT", text)])
+def own_version() -> str:
+    try:
+        return version("kestrel-triton")
+    except PackageNotFoundError:  # run from a source tree that was never installed
+        return "unknown"

@@ -1,21 +1,23 @@
-"""The way out to a slow door: a few threads send what the engine's one thread has to say, and never stall it.
+"""The outbox: a few threads send the responses, so that the engine's one thread never waits for a client.
 
-A response costs the same whatever its size, so what waits for one request goes out together: the first text
-and the last at once, everything between at most once per `pause_s`. One thread at a time sends a request's.
+A response costs the same whatever its size, so all that waits for one request goes out together. The first
+text and the end of an answer are sent at once, everything between them at most once per `pause_s`. One thread
+at a time sends the responses of a request.
 """
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import groupby
 from queue import SimpleQueue
 
 from kestrel_core.protocol.errors import EngineFailed, KestrelError
-from kestrel_core.protocol.messages import Chunk, Event
+from kestrel_core.protocol.messages import Chunk, Event, Finished
 from kestrel_core.protocol.wire import encode_chunk, encode_result
 
 log = logging.getLogger("kestrel")
 
-# Given JSON or an error, and whether it is the last of its request; may block.
+# Takes JSON or an error, and whether it is the last of its request. It may block.
 Send = Callable[[str | KestrelError, bool], None]
 
 
@@ -29,7 +31,8 @@ class Outgoing:
         self._lost = False
         self._lock = threading.Lock()
         self._waiting: list[Event] = []
-        self._state = "first"  # then "idle" and "paced" in turn, and "ready" in a sender's hands
+        # "first" until something is sent, then "idle" and "paced" in turn; "ready" while a sender has it.
+        self._state = "first"
 
     def put(self, event: Event) -> None:
         with self._lock:
@@ -46,33 +49,48 @@ class Outgoing:
 
     def deliver(self) -> None:
         """Send what waits. In one sender's thread: the state is "ready" until this has returned."""
-        with self._lock:
-            events, self._waiting = self._waiting, []
-        try:
-            self._send(*self._coalesce(events))
-        except Exception:
-            log.exception("a response could not be sent")
-            self._lost = True
-        with self._lock:
-            self._state = "idle"
-            if self._waiting:
-                self._hand_over()
+        while True:
+            with self._lock:
+                events, self._waiting = self._waiting, []
+            for document, last in self._coalesce(events):
+                try:
+                    self._send(document, last)
+                except Exception:
+                    log.exception("a response could not be sent")
+                    self._lost = True  # which the last response then says
+            with self._lock:
+                # An end that came meanwhile is sent by this thread: behind others in the queue it could find
+                # the outbox closed.
+                if not self._waiting or isinstance(self._waiting[-1], Chunk):
+                    self._state = "idle"
+                    if self._waiting:
+                        self._hand_over()
+                    return
 
-    def _coalesce(self, events: list[Event]) -> tuple[str | KestrelError, bool]:
-        """All that waits as one response, and whether it is the last."""
-        last = events[-1]
-        if isinstance(last, KestrelError):
-            return last, True
-        text = "".join(event.text for event in events if isinstance(event, Chunk))
-        if isinstance(last, Chunk):
-            return encode_chunk(Chunk(text, last.token_index)), False
+    def _coalesce(self, events: list[Event]) -> Iterator[tuple[str | KestrelError, bool]]:
+        """All that waits, as one response for each run of chunks of one kind; and whether it is the last."""
+        end = events[-1]
+        if isinstance(end, KestrelError):
+            yield end, True
+            return
+        chunks = [event for event in events if isinstance(event, Chunk)]
+        if isinstance(end, Finished):
+            chunks.append(end.rest)
+        runs = [list(run) for _, run in groupby(chunks, key=kind_of)]
+        joined = [run[-1]._replace(text="".join(chunk.text for chunk in run)) for run in runs]
+        rest = joined.pop() if isinstance(end, Finished) else None
+        for chunk in joined:
+            yield encode_chunk(chunk), False
+        if isinstance(end, Finished):
+            yield self._last_response(end, rest if self.stream else None), True
+
+    def _last_response(self, end: Finished, rest: Chunk | None) -> str | KestrelError:
         if self._lost:
-            return EngineFailed("a part of the answer was lost on its way; ask again"), True
-        rest = Chunk(text + last.rest.text, last.rest.token_index) if self.stream else None
+            return EngineFailed("a part of the answer was lost on its way; ask again")
         try:
-            return encode_result(last.result, rest), True
+            return encode_result(end.result, rest)
         except Exception as error:  # a skill of somebody's own may give what JSON cannot hold
-            return EngineFailed(f"the answer cannot be written as JSON ({type(error).__name__})"), True
+            return EngineFailed(f"the answer cannot be written as JSON ({type(error).__name__})")
 
     def _hand_over(self) -> None:
         if self._state == "first" or not isinstance(self._waiting[-1], Chunk):
@@ -101,7 +119,7 @@ class Outbox:
         return Outgoing(self, send)
 
     def close(self) -> None:
-        """Stop the threads, once every request has had its last event."""
+        """Send what waits and stop the threads. Every request must have been given its last event."""
         self._closed.set()
         self.paced.put(None)
         for _ in self._threads[1:]:
@@ -114,7 +132,7 @@ class Outbox:
             outgoing.deliver()
 
     def _pace(self) -> None:
-        """In rounds of one pause, while anybody waits for the next: so none is sent twice in a round."""
+        """One round after the other, each one pause long: nobody is sent twice in a round."""
         while (first := self.paced.get()) is not None:
             self._closed.wait(self._pause_s)
             waiting = [first, *(self.paced.get() for _ in range(self.paced.qsize()))]
@@ -122,3 +140,8 @@ class Outbox:
                 if outgoing is None:
                     return
                 outgoing.hurry()
+
+
+def kind_of(chunk: Chunk) -> str:
+    """TO BE REPLACED by `Chunk.kind`, as soon as chunks have one."""
+    return getattr(chunk, "kind", "text")

@@ -1,4 +1,6 @@
 import argparse
+import dataclasses
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -6,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kestrel_core.cli.main import main, make_parser
+from kestrel_core.config import RuntimeConfig
 from kestrel_tools import commands as tools
 
 
@@ -62,3 +65,23 @@ def test_the_process_ends_with_the_exit_code_of_the_command(tmp_path: Path) -> N
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr.startswith("kestrel: ") and done.stderr.count("\n") == 1
+
+
+def test_the_version_is_that_of_the_distribution(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = stopped(capsys, "--version")
+    assert code == 0 and re.fullmatch(r"kestrel \S.*\n", out)
+
+
+@pytest.mark.parametrize("command", ["serve", "schedule"])
+def test_every_option_of_the_engine_comes_after_the_commands_own(command: str) -> None:
+    actions = [action for action in commands()[command]._actions if action.option_strings]
+    are_the_engines = [action.dest.startswith("engine_") for action in actions]
+    assert are_the_engines == sorted(are_the_engines)
+    engine = {action.dest.removeprefix("engine_") for action in actions if action.dest.startswith("engine_")}
+    assert engine == {field.name for field in dataclasses.fields(RuntimeConfig)}
+
+
+@pytest.mark.parametrize("command", ["serve", "schedule"])
+def test_abbreviations_are_refused(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = stopped(capsys, command, "--max-batch", "3")
+    assert code == 2 and "--max-batch" in err

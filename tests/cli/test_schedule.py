@@ -9,9 +9,11 @@ from PIL import Image
 from tiny_folder import save_tiny
 
 from kestrel_core.cli import local_answers as schedule
-from kestrel_core.cli.local_answers import Live, Question, pair
+from kestrel_core.cli.local_answers import Live, requests_for
 from kestrel_core.cli.main import main
 from kestrel_core.protocol.errors import InvalidRequest
+from kestrel_core.protocol.messages import Settings
+from kestrel_core.skills.registry import builtin_skills
 
 FEW = ("--max-tokens", "12", "--temperature", "0")
 
@@ -129,9 +131,19 @@ def test_a_request_that_fails_leaves_the_others_alone(
     [
         ((), "needs a prompt"),
         (("--skill", "caption"), "caption takes no prompt, but one --image"),
-        (("a", "--skill", "detect", "--reasoning"), "--reasoning is for query"),
-        (("a", "--length", "short"), "--length is for caption"),
-        (("a", "--image", "x", "--image", "y"), "1 prompts and 2 pictures"),
+        (("a", "--skill", "detect", "--reasoning"), 'detect takes no "reasoning"'),
+        (("a", "--length", "short"), 'query takes no "length"'),
+        (("--skill", "caption", "--image", __file__, "--length", "epic"), "it can be short, normal or long"),
+        (("a", "--image", __file__, "--image", __file__), "1 prompts and 2 pictures"),
+        (("a", "--image", "nowhere.png"), "there is no picture nowhere.png"),
+        (("a", "--skill", "detect"), "IMAGE is required for detect"),
+        (("a", "--skill", "detcet"), 'there is no skill "detcet"; did you mean detect?'),
+        (("a", "--skill", "point", "--image", __file__, "--stream"), "STREAM is for query and caption"),
+        (("a", "--skill", "detect", "--image", __file__, "--max-tokens", "3"), "MAX_OBJECTS is its limit"),
+        (("a", "--argument", "colour"), '--argument is "colour"; it must be NAME=VALUE'),
+        (("a", "--argument", "colour=red"), 'query takes no "colour"'),
+        (("a", "--argument", "reasoning=maybe"), '--argument reasoning is "maybe", which is no JSON'),
+        (("a", "--skills", "nowhere:SKILL"), 'skills names "nowhere:SKILL"'),
         (("a", "--repeat", "0"), "--repeat is 0"),
         (("a", "--temperature", "-1"), "TEMPERATURE is -1"),
         (("a", "--max-batch-size", "none"), 'max_batch_size is "none"'),
@@ -161,16 +173,62 @@ def test_an_interrupt_ends_all_requests_and_the_engine(
     assert "answered" not in capsys.readouterr().out
 
 
-def test_pictures_and_prompts_are_paired() -> None:
-    def images(*arguments: Any) -> list[str | None]:
-        return [question.image for question in pair(*arguments, "query")]
+def test_no_mistake_costs_the_loading_of_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(schedule, "build_engine", None)
+    for arguments in (("a", "--image", "gone.png"), ("a", "--skill", "detect"), ("a", "--top-p", "7")):
+        assert main(["schedule", *arguments]) == 2
 
-    assert images(["a", "b"], []) == [None, None]
-    assert images(["a", "b"], ["x"]) == ["x", "x"]
-    assert images(["a", "b"], ["x", "y"]) == ["x", "y"]
-    assert pair(["a"], ["x"], "point", repeat=2) == [Question("x", {"object": "a"})] * 2
+
+def test_pictures_and_prompts_are_paired(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "is_file", lambda path: True)
+    skills = builtin_skills()
+
+    def made(skill: str, prompts: list[str], images: list[str], **more: Any) -> list[tuple[Any, ...]]:
+        requests = requests_for(skills[skill], prompts, images, {}, Settings(), **more)
+        assert [request.request_id for request in requests] == [str(i + 1) for i in range(len(requests))]
+        return [(request.image, *request.arguments.values()) for request in requests]
+
+    assert made("query", ["a", "b"], []) == [(None, "a"), (None, "b")]
+    assert made("query", ["a", "b"], ["x"]) == [("x", "a"), ("x", "b")]
+    assert made("query", ["a", "b"], ["x", "y"]) == [("x", "a"), ("y", "b")]
+    assert made("point", ["a"], ["x"], repeat=2) == [("x", "a")] * 2
+    assert made("caption", [], ["x", "y"]) == [("x",), ("y",)]
     with pytest.raises(InvalidRequest, match="2 prompts and 3 pictures"):
-        pair(["a", "b"], ["x", "y", "z"], "query")
+        made("query", ["a", "b"], ["x", "y", "z"])
+
+
+OWN = """
+from kestrel_core.protocol.arguments import Argument
+from kestrel_core.skills.text import QuerySkill
+
+
+class Shout(QuerySkill):
+    name = "shout"
+    arguments = (*QuerySkill.arguments, Argument("times", int, "how often", least=1, most=9))
+
+    def reply(self, request, language):
+        assert request.arguments["times"] == 3
+        return super().reply(request, language)
+"""
+
+
+def test_a_skill_of_your_own_is_asked_with_its_own_arguments(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "shout.py").write_text(OWN)
+    own = ("--skills", f"{tmp_path}/shout.py:Shout", "--skill", "shout")
+    [answer] = documents(capsys, "what?", *own, "--argument", "times=3", *FEW)
+    assert answer["answer"]
+    assert main(["schedule", "what?", *own, "--argument", "times=10"]) == 2
+    assert "TIMES is 10; it can be from 1 to 9" in capsys.readouterr().err
+
+
+def test_outlines_are_told_in_few_words() -> None:
+    box = {"x_min": 0.1, "y_min": 0.2, "x_max": 0.3, "y_max": 0.4}
+    output = {"segments": [{"svg_path": "M 0 0 L 1 0 L 1 1 Z", "bbox": box}]}
+    said = "outline of 3 vertices, x_min 0.100, y_min 0.200, x_max 0.300, y_max 0.400"
+    assert schedule._answer(output) == said
+    assert schedule._answer({"count": 5, "reasoning": {"text": "hm"}}) == "(hm)\ncount 5"
 
 
 def test_lines_of_several_answers_say_whose_they_are(capsys: pytest.CaptureFixture[str]) -> None:

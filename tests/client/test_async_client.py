@@ -47,7 +47,7 @@ def test_every_skill_gives_its_own_type(fake: FakeTriton) -> None:
 def test_a_stream_gives_text_as_it_comes_and_then_the_whole(fake: FakeTriton) -> None:
     async def body(client: AsyncClient) -> None:
         async with await client.caption(b"picture", stream=True) as stream:
-            assert [text async for text in stream] == ["a red ", "circle"]
+            assert [chunk.text async for chunk in stream] == ["a red ", "circle"]
             assert (await stream.result()).text == "a red circle"
         assert (await (await client.query(None, "what?", stream=True)).result()).text == "a red circle"
 
@@ -60,12 +60,12 @@ def test_a_stream_is_read_to_its_end_before_its_last_text_is_shown(fake: FakeTri
 
     async def body(client: AsyncClient) -> None:
         stream = await client.caption(b"picture", stream=True)
-        assert await anext(stream) == "a red "
-        last = asyncio.ensure_future(anext(stream))
+        assert (await stream.next_chunk()).text == "a red "
+        last = asyncio.ensure_future(stream.next_chunk())
         done, _ = await asyncio.wait([last], timeout=0.1)
         assert not done
         late.may_end.set()
-        assert await last == "circle"
+        assert (await last).text == "circle"
 
     run(fake, body)
 
@@ -82,7 +82,7 @@ def test_a_hundred_requests_at_once_share_the_channel(fake: FakeTriton) -> None:
 def test_errors_have_their_types(fake: FakeTriton) -> None:
     fake.scripts += [
         refuse("INVALID_ARG: OBJECT is empty; say what is meant"),
-        refuse("INVALID_ARG: segment is not supported by this model"),
+        refuse("INVALID_ARG: unsupported_skill: segment is not supported by this model"),
         lambda asked, context: iter(()),
     ]
 
@@ -123,9 +123,9 @@ def test_nothing_is_asked_again_once_the_answer_has_begun(fake: FakeTriton) -> N
 
     async def body(client: AsyncClient) -> None:
         stream = await client.query(None, "what?", stream=True)
-        assert await anext(stream) == "a red "
+        assert (await stream.next_chunk()).text == "a red "
         with pytest.raises(ServerUnreachable, match="went away in the middle"):
-            await anext(stream)
+            await stream.next_chunk()
 
     run(fake, body)
     assert len(fake.asked) == 1
@@ -147,7 +147,7 @@ def test_closing_a_stream_cancels_the_request_and_no_other(fake: FakeTriton) -> 
 
     async def body(client: AsyncClient) -> None:
         async with await client.caption(b"picture", stream=True) as stream:
-            assert await anext(stream) == "a red "
+            assert (await stream.next_chunk()).text == "a red "
             assert (await client.query(None, "and this?")).text == "a red circle"
             assert not silence.gone.is_set()
         with pytest.raises(Cancelled, match="cancelled by its caller"):
@@ -163,10 +163,10 @@ def test_a_stream_closed_by_another_task_ends_with_cancelled(fake: FakeTriton) -
 
     async def body(client: AsyncClient) -> None:
         stream = await client.caption(b"picture", stream=True)
-        assert await anext(stream) == "a red "
+        assert (await stream.next_chunk()).text == "a red "
         reading = asyncio.create_task(stream.result())
         await asyncio.sleep(0)  # it reads now
-        stream.close()
+        stream.cancel()
         with pytest.raises(Cancelled):
             await reading
 
@@ -217,7 +217,7 @@ def test_closing_ends_the_wait_for_another_attempt(fake: FakeTriton) -> None:
         stream = await client.query(None, "what?", stream=True)
         reading = asyncio.create_task(stream.result())
         await waiting.wait()
-        stream.close()
+        stream.cancel()
         with pytest.raises(Cancelled):
             await reading
 

@@ -24,15 +24,18 @@ from client.fake_triton import (
 from goldens import golden_language
 
 from kestrel_client import (
+    BadImage,
     Box,
     Cancelled,
     Client,
+    DeadlinePassed,
     EngineFailed,
     Grounding,
     InvalidRequest,
     KestrelError,
     Overloaded,
     Point,
+    PromptTooLong,
     Reasoning,
     Retry,
     Segment,
@@ -59,7 +62,7 @@ def test_every_skill_gives_its_own_type(fake: FakeTriton) -> None:
         answer = client.query(b"picture", "what?", request_id="r1")
         assert (answer.text, answer.finish_reason, answer.request_id) == ("a red circle", "stop", "r1")
         assert answer.metrics == Usage(**METRICS)
-        assert (answer.raw["answer"], answer.reasoning) == ("a red circle", None)
+        assert (answer.output["answer"], answer.reasoning) == ("a red circle", None)
         assert client.caption(b"picture").text == "a red circle"
         assert client.detect(b"picture", "circle").objects == (Box(0.1, 0.2, 0.3, 0.4),)
         assert client.point(b"picture", "circle").points == (Point(0.25, 0.5),)
@@ -80,9 +83,9 @@ def test_reasoning_comes_with_its_points(fake: FakeTriton) -> None:
 
 def test_a_stream_gives_text_as_it_comes_and_then_the_whole(fake: FakeTriton) -> None:
     with Client(fake.url) as client, client.caption(b"picture", "short", stream=True) as stream:
-        assert list(stream) == ["a red ", "circle"]
+        assert [chunk.text for chunk in stream] == ["a red ", "circle"]
         assert stream.result().text == "a red circle"
-        assert list(stream) == []
+        assert stream.next_chunk() is None
 
 
 def test_the_result_of_a_stream_needs_no_reading(fake: FakeTriton) -> None:
@@ -95,18 +98,21 @@ def test_a_stream_is_read_to_its_end_before_its_last_text_is_shown(fake: FakeTri
     fake.scripts.append(late)
     with Client(fake.url) as client, ThreadPoolExecutor(1) as pool:
         stream = client.caption(b"picture", stream=True)
-        assert next(stream) == "a red "
-        last = pool.submit(next, stream)
+        assert stream.next_chunk().text == "a red "
+        last = pool.submit(stream.next_chunk)
         with pytest.raises(TimeoutError):
             last.result(0.1)
         late.may_end.set()
-        assert last.result(5) == "circle"
+        assert last.result(5).text == "circle"
 
 
 @pytest.mark.parametrize(
     ("message", "kind", "text"),
     [
         ("INVALID_ARG: OBJECT is required for detect", InvalidRequest, "OBJECT is required for detect"),
+        ("INVALID_ARG: image_decode_failed: it is cut", BadImage, "it is cut"),
+        ("INVALID_ARG: prompt_too_long: by far", PromptTooLong, "by far"),
+        ("CANCELLED: deadline_passed: late", DeadlinePassed, "late"),
         ("NOT_FOUND: no adapter birds", UnknownAdapter, "no adapter birds"),
         ("CANCELLED: the deadline passed", Cancelled, "the deadline passed"),
         ("INTERNAL: our fault: 3", EngineFailed, "our fault: 3"),
@@ -127,7 +133,7 @@ def test_a_refusal_is_an_error_of_its_type(
 def test_a_skill_the_model_lacks_is_told_from_a_bad_request(fake: FakeTriton) -> None:
     with pytest.raises(UnsupportedSkill) as of_the_engine:
         SegmentSkill().prompt(Request("segment", {"object": "dog"}, image=b"x"), golden_language("md3"))
-    fake.scripts.append(refuse(f"{of_the_engine.value.code}: {of_the_engine.value}"))
+    fake.scripts.append(refuse(of_the_engine.value.wire_text))
     with Client(fake.url) as client, pytest.raises(UnsupportedSkill):
         client.segment(b"picture", "dog")
 
@@ -142,9 +148,9 @@ def test_a_response_that_breaks_the_contract_is_an_error(fake: FakeTriton, said:
 def test_a_stream_that_ends_without_an_answer_is_an_error(fake: FakeTriton) -> None:
     fake.scripts.append(lambda asked, context: iter([CHUNK]))
     with Client(fake.url) as client, client.query(None, "what?", stream=True) as stream:
-        assert next(stream) == "a red "
+        assert stream.next_chunk().text == "a red "
         with pytest.raises(EngineFailed, match="without an answer"):
-            next(stream)
+            stream.next_chunk()
         with pytest.raises(EngineFailed, match="without an answer"):
             stream.result()
 
@@ -211,9 +217,9 @@ def test_waits_double_up_to_a_limit() -> None:
 def test_nothing_is_asked_again_once_the_answer_has_begun(fake: FakeTriton) -> None:
     fake.scripts.append(break_off(grpc.StatusCode.UNAVAILABLE, CHUNK))
     with Client(fake.url, retry=AT_ONCE) as client, client.query(None, "what?", stream=True) as stream:
-        assert next(stream) == "a red "
+        assert stream.next_chunk().text == "a red "
         with pytest.raises(ServerUnreachable, match="went away in the middle of the answer"):
-            next(stream)
+            stream.next_chunk()
     assert len(fake.asked) == 1
 
 
@@ -224,9 +230,9 @@ def test_an_error_in_mid_stream_comes_behind_the_text(fake: FakeTriton) -> None:
 
     fake.scripts.append(script)
     with Client(fake.url, retry=AT_ONCE) as client, client.query(None, "what?", stream=True) as stream:
-        assert next(stream) == "a red "
+        assert stream.next_chunk().text == "a red "
         with pytest.raises(Overloaded, match="shutting down"):
-            next(stream)
+            stream.next_chunk()
     assert len(fake.asked) == 1
 
 
@@ -235,7 +241,7 @@ def test_closing_a_stream_cancels_the_request(fake: FakeTriton) -> None:
     fake.scripts.append(silence)
     with Client(fake.url) as client:
         with client.caption(b"picture", stream=True) as stream:
-            assert next(stream) == "a red "
+            assert stream.next_chunk().text == "a red "
             assert not silence.gone.is_set()
         assert silence.gone.wait(5)
         with pytest.raises(Cancelled, match="cancelled by its caller"):
@@ -250,7 +256,7 @@ def test_another_thread_can_cancel_a_stream_that_is_being_read(fake: FakeTriton)
         stream = client.query(None, "what?", stream=True)
         reading = pool.submit(stream.result)
         assert silence.reached.wait(5)
-        stream.close()
+        stream.cancel()
         with pytest.raises(Cancelled):
             reading.result(5)
         assert silence.gone.wait(5)
@@ -269,7 +275,7 @@ def test_closing_ends_the_wait_for_another_attempt(fake: FakeTriton) -> None:
         stream = client.query(None, "what?", stream=True)
         reading = pool.submit(stream.result)
         assert waiting.wait(5)
-        stream.close()
+        stream.cancel()
         with pytest.raises(Cancelled):
             reading.result(5)
 
@@ -279,12 +285,12 @@ def test_cancelling_one_request_leaves_the_others_alone(fake: FakeTriton) -> Non
     fake.scripts += silences
     with Client(fake.url) as client:
         streams = [client.query(None, "what?", stream=True) for _ in silences]
-        assert [next(stream) for stream in streams] == ["a red ", "a red "]
-        streams[0].close()
+        assert [stream.next_chunk().text for stream in streams] == ["a red ", "a red "]
+        streams[0].cancel()
         first = next(silence for silence in silences if silence.gone.wait(1))
         [other] = (silence for silence in silences if silence is not first)
         assert not other.gone.is_set()
-        streams[1].close()
+        streams[1].cancel()
         assert other.gone.wait(5)
 
 
@@ -318,10 +324,10 @@ def test_closing_the_client_ends_its_requests(fake: FakeTriton) -> None:
     fake.scripts.append(Silence(CHUNK))
     client = Client(fake.url)
     stream = client.caption(b"picture", stream=True)
-    assert next(stream) == "a red "
+    assert stream.next_chunk().text == "a red "
     client.close()
     with pytest.raises(Cancelled):
-        next(stream)
+        stream.next_chunk()
 
 
 def test_a_channel_of_the_callers_own_is_used_and_left_open(fake: FakeTriton) -> None:

@@ -56,7 +56,7 @@ def test_json_is_one_document_and_nothing_else(fake: FakeTriton, capsys: pytest.
 def test_a_skill_the_model_lacks_is_shown_as_such_and_is_no_failure(
     fake: FakeTriton, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    fake.scripts += [refuse("INVALID_ARG: segment is not supported by this model")] * 2
+    fake.scripts += [refuse("INVALID_ARG: unsupported_skill: segment is not supported by this model")] * 2
     assert run(fake, "--skill", "segment") == 0
     assert "not a skill of this model" in capsys.readouterr().out
     assert run(fake, "--skill", "segment", "--json") == 0
@@ -71,7 +71,7 @@ def test_one_failed_skill_stops_no_other_and_is_told_by_the_exit_code(
     assert run(fake, "--json") == 1
     skills = json.loads(capsys.readouterr().out)["skills"]
     assert skills["query"]["error"] == {"code": "INTERNAL", "message": "our own fault"}
-    assert [skill for skill, told in skills.items() if "response" in told] == list(command.SKILLS[1:])
+    assert [skill for skill, told in skills.items() if "response" in told] == list(command.SKILLS)[1:]
 
 
 def test_boxes_and_points_are_drawn_onto_a_copy(fake: FakeTriton, tmp_path: Path) -> None:
@@ -209,5 +209,5 @@ def test_zsh_is_told_of_every_option() -> None:
     for action in parser._actions:
         for flag in action.option_strings:
             assert f"'{flag}[" in script
-    assert "'--skill[just one of them]:value:(all query caption detect point segment)'" in script
-    assert "'--image[the picture]:file:_files'" in script
+    assert "that the server has]:value:(all query caption detect point segment)'" in script
+    assert "'--image[the picture; repeatable]:file:_files'" in script

@@ -100,7 +100,7 @@ def test_every_skill_gives_what_plain_tritonclient_gets(url: str, plain: dict[st
     with Client(url) as client:
         for skill, keywords in ASKED.items():
             result = getattr(client, skill)(SAMPLE, **keywords)
-            assert answer(result.raw) == answer(plain[skill])
+            assert answer(result.output) == answer(plain[skill])
             assert result.metrics.output_tokens == plain[skill]["metrics"]["output_tokens"]
 
 
@@ -114,7 +114,7 @@ def test_the_asynchronous_client_gets_the_same_all_at_once(
             )
 
     for skill, result in zip(ASKED, asyncio.run(ask_all()), strict=True):
-        assert answer(result.raw) == answer(plain[skill])
+        assert answer(result.output) == answer(plain[skill])
 
 
 @pytest.mark.parametrize("skill", ["query", "caption"])
@@ -124,7 +124,10 @@ def test_streamed_text_adds_up_to_the_same_answer(
     async def stream_async() -> str:
         async with AsyncClient(url) as client:
             return "".join(
-                [text async for text in await getattr(client, skill)(SAMPLE, stream=True, **ASKED[skill])]
+                [
+                    chunk.text
+                    async for chunk in await getattr(client, skill)(SAMPLE, stream=True, **ASKED[skill])
+                ]
             )
 
     with Client(url) as client, getattr(client, skill)(SAMPLE, stream=True, **ASKED[skill]) as stream:
@@ -136,7 +139,7 @@ def test_a_pil_image_and_a_file_of_the_same_pixels_are_answered_alike(
     url: str, plain: dict[str, dict[str, Any]]
 ) -> None:
     with Client(url) as client, Image.open(SAMPLE) as picture:
-        assert answer(client.point(picture, **ASKED["point"]).raw) == answer(plain["point"])
+        assert answer(client.point(picture, **ASKED["point"]).output) == answer(plain["point"])
 
 
 def test_the_bundled_model_tells_the_truth(url: str) -> None:
@@ -164,7 +167,7 @@ def test_every_other_keyword_is_taken(url: str) -> None:
         )
     assert (one.request_id, two.request_id) == ("one", "two")
     assert one.text == two.text  # by the seed
-    assert len(one.raw["logprobs"][0]["top"]) == 2
+    assert len(one.output["logprobs"][0]["top"]) == 2
 
 
 def test_points_and_boxes_are_taken_as_references(url: str) -> None:
@@ -196,7 +199,7 @@ def test_a_cancelled_stream_leaves_the_client_working(url: str, plain: dict[str,
             pass
         with pytest.raises(Cancelled, match="by its caller"):
             unread.result()
-        assert answer(client.detect(SAMPLE, **ASKED["detect"]).raw) == answer(plain["detect"])
+        assert answer(client.detect(SAMPLE, **ASKED["detect"]).output) == answer(plain["detect"])
 
 
 def test_run_py_asks_every_skill_and_draws(url: str, tmp_path: Path) -> None:

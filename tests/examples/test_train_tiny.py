@@ -26,8 +26,8 @@ from kestrel_core.moondream.config import MOONDREAM_TINY, MoEConfig, MoondreamCo
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.moe import MoE
 from kestrel_core.protocol.messages import Request
+from kestrel_core.skills.registry import builtin_skills
 from kestrel_core.skills.spec import Language
-from kestrel_core.skills.standard import standard_skills
 from kestrel_tools.scenes import facts, render
 from kestrel_tools.scenes.pictures import Folder, draw, encode
 from kestrel_tools.scenes.score import box_iou, inside, outline_iou
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 CPU = torch.device("cpu")
 TEACHER = Teacher(MOONDREAM_TINY.tokenizer)
 LANGUAGE = Language(MOONDREAM_TINY, Tokenizer.from_file(TOKENIZER, MOONDREAM_TINY))
-SKILLS = standard_skills()
+SKILLS = builtin_skills()
 IMAGE = PreparedImage("picture", None, (1, 1))
 
 
@@ -176,7 +176,7 @@ def test_the_plain_tokenizer_gives_the_server_s_ids(text: str) -> None:
 def tell(reply: Reply, task: Task) -> dict[str, Any]:
     """The true answer, as if the model had given it."""
     *before, last = (reply.take(sample) for sample in task.answer)
-    assert [turn.finish for turn in before] == [None] * len(before) and last.finish == "stop"
+    assert [outcome.finish for outcome in before] == [None] * len(before) and last.finish == "stop"
     return reply.output()
 
 

@@ -16,11 +16,12 @@ from tiny import tiny_config, tiny_model
 
 from kestrel_core.build import assemble_engine, open_model
 from kestrel_core.config import RuntimeConfig
-from kestrel_core.loop.step import Kind, PreparedImage, Readout, Sampling, Span, StepPlan
+from kestrel_core.loop.step import Kind, PreparedImage, Readout, Running, Sampling, Span, StepPlan
 from kestrel_core.moondream.config import MOONDREAM2, MoEConfig
-from kestrel_core.moondream.fast_text import speed_up
+from kestrel_core.moondream.fast_text import FastText
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.ops.choose import choose_fused
+from kestrel_core.moondream.text import Forward
 from kestrel_core.runtime.attention.choose import choose_attention
 from kestrel_core.runtime.attention.protocol import DecodeRows, SpanRows
 from kestrel_core.runtime.attention.sdpa import PagedSdpaAttention
@@ -60,7 +61,11 @@ def needs_flashinfer() -> None:
 
 
 def make(
-    model: Moondream, flashinfer: str = "auto", graphs: bool = True, max_batch: int = 6
+    model: Moondream,
+    flashinfer: str = "auto",
+    graphs: bool = True,
+    max_batch: int = 6,
+    forward: Forward | None = None,
 ) -> tuple[CudaRuntime, Pictures]:
     pictures = Pictures(model.config, model.text.wte)
     runtime = CudaRuntime(
@@ -70,6 +75,7 @@ def make(
         max_batch,
         64,
         pictures,  # type: ignore[arg-type]
+        forward=forward,
         flashinfer=flashinfer,
         graphs=Graphs(DEVICE) if graphs else None,
     )
@@ -91,9 +97,9 @@ def test_a_storm_gives_what_the_plain_runtime_gives(
         needs_flashinfer()
     model = tiny_model(CONFIGS[name], seed=2, dtype=dtype).cuda()
     fast = copy.deepcopy(model)
-    if graphs:  # the plain way to compute experts asks the host where each token goes
-        speed_up(fast.text, choose_fused(DEVICE))
-    ours, pictures = make(fast, flashinfer, graphs)
+    # The plain way to compute experts asks the host where each token goes, so it cannot be captured.
+    forward = FastText(fast.text, choose_fused(DEVICE)) if graphs else None
+    ours, pictures = make(fast, flashinfer, graphs, forward=forward)
     with caplog.at_level(logging.WARNING, "kestrel"):
         ours.warm_up(32)
     assert "CUDA graphs" not in caplog.text, "a capture failed"
@@ -169,8 +175,12 @@ def test_flashinfer_sees_the_same_keys_as_sdpa(page_size: int) -> None:
         torch.testing.assert_close(mine, other, atol=2e-2, rtol=2e-2)
 
     image = PreparedImage("", None, (1, 1))
-    spans = [Span(1, 0, 30, [], None, image), Span(2, 0, 7, [], None, image)]
-    spans += [Span(3, 5, 26, [], None), Span(4, 0, 9, [], None), Span(5, 33, 34, [], None)]
+    spans = [Span(Running(1, []), 0, 30, None, image), Span(Running(2, []), 0, 7, None, image)]
+    spans += [
+        Span(Running(3, []), 5, 26, None),
+        Span(Running(4, []), 0, 9, None),
+        Span(Running(5, []), 33, 34, None),
+    ]
     indptr, indices, last = table([span.stop for span in spans])
     tokens = [span.stop - span.start for span in spans]
     starts = np.array([0, *np.cumsum(tokens)], np.int32)
@@ -206,13 +216,16 @@ def test_launching_never_waits_for_the_device(dtype: torch.dtype) -> None:
     runtime.warm_up(32)
     image = PreparedImage("1", None, (1, 1))
     pictures(image)  # this one would wait, where the encoder does not
-    prompt = [Span(1, 0, 5, [1, 2, 3], None, image), Span(1, 5, 8, [1, 2, 3], (1, 2, 3), None, TOKEN)]
-    other = Span(2, 0, 2, [4, 5], (0, 9), None, Readout(Kind.OBJECT))
+    prompt = [
+        Span(Running(1, [1, 2, 3]), 0, 5, None, image),
+        Span(Running(1, [1, 2, 3]), 5, 8, (1, 2, 3), None, TOKEN),
+    ]
+    other = Span(Running(2, [4, 5]), 0, 2, (0, 9), None, Readout(Kind.OBJECT))
     steps = [
         StepPlan(
             [
-                Span(1, at, at + 1, [1, 2, 3], None, None, Readout(kind), Sampling(1.0), at),
-                Span(2, at - 6, at - 5, [4, 5], None, None, Readout(Kind.SIZE)),
+                Span(Running(1, [1, 2, 3], Sampling(1.0)), at, at + 1, None, None, Readout(kind), at),
+                Span(Running(2, [4, 5]), at - 6, at - 5, None, None, Readout(Kind.SIZE)),
             ]
         )
         for at, kind in enumerate((Kind.TOKEN, Kind.COORD, Kind.GROUNDED), 8)
@@ -260,7 +273,7 @@ def test_what_waits_for_the_device_is_not_captured_and_still_served(caplog: pyte
     assert "decoding without CUDA graphs" in caplog.text
     model.text.post_ln.forward = forward  # type: ignore[method-assign]
     reference = TorchRuntime(model, NUM_PAGES, 5)
-    plan = StepPlan([Span(1, 0, 1, [1], (7,), None, TOKEN)])
+    plan = StepPlan([Span(Running(1, [1]), 0, 1, (7,), None, TOKEN)])
     assert runtime.launch(plan).collect() == reference.launch(plan).collect()
 
 

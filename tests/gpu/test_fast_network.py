@@ -10,8 +10,8 @@ from torch import Tensor
 from kestrel_core.loop.step import PreparedImage
 from kestrel_core.moondream.checkpoint.weights import random_weights
 from kestrel_core.moondream.config import MOONDREAM2, MOONDREAM3, MoondreamConfig
-from kestrel_core.moondream.fast_text import PACKED_TOKENS, FastText, make_turns
-from kestrel_core.moondream.fast_vision import Attention, FastVision, deviation
+from kestrel_core.moondream.fast_text import PACKED_TOKENS, FastText, make_rotary_tables
+from kestrel_core.moondream.fast_vision import AttentionBackend, FastVision, deviation
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.moe import MoE
 from kestrel_core.moondream.ops import plain
@@ -117,7 +117,7 @@ def test_products_of_few_rows(
 @pytest.mark.parametrize("tau", [False, True])
 def test_heads_turn(kernels: Fused, dtype: torch.dtype, tokens: int, tau: bool) -> None:
     heads, inner_dim = Heads(32, 32, 64), 8192
-    turns = make_turns(MOONDREAM3.text, CUDA)
+    tables = make_rotary_tables(MOONDREAM3.text, CUDA)
     positions = torch.randint(0, 4096, (tokens,), device=CUDA, dtype=torch.int32)
     packed = randn(tokens, 6144 + inner_dim + 64, dtype=dtype)
     weights = TauWeights(randn(64, 6144, seed=1, dtype=dtype) / 64, randn(32, seed=2, dtype=dtype))
@@ -126,7 +126,7 @@ def test_heads_turn(kernels: Fused, dtype: torch.dtype, tokens: int, tau: bool) 
         cells = torch.randperm(tokens + 9, generator=torch.Generator().manual_seed(3))[:tokens].to(CUDA)
         k, v = torch.zeros((2, tokens + 9, 32, 64), dtype=dtype, device=CUDA)
         for kv in (None, Cells(k, v, cells)):
-            made.append(ops.turn(packed, positions, turns, heads, weights if tau else None, kv, inner_dim))
+            made.append(ops.rotate(packed, positions, tables, heads, weights if tau else None, kv, inner_dim))
     for ours, expected in zip(made[:2], made[2:], strict=True):
         for mine, right in zip(ours, expected, strict=True):
             assert_near(mine, right, CLOSE[dtype])
@@ -240,7 +240,9 @@ def noise(count: int) -> Tensor:
 
 @pytest.mark.parametrize("attention", ["auto", "default", "cudnn", "flash", "efficient"])
 @pytest.mark.parametrize("compile", [False, True])
-def test_features_are_those_of_the_plain_encoder(kernels: Fused, attention: Attention, compile: bool) -> None:
+def test_features_are_those_of_the_plain_encoder(
+    kernels: Fused, attention: AttentionBackend, compile: bool
+) -> None:
     vision = network(MOONDREAM2, torch.bfloat16, layers=0, vision_layers=4).vision
     fast = FastVision(vision, kernels if compile else plain, attention=attention)
     assert fast.attention != "auto"
@@ -272,11 +274,12 @@ def pictures() -> list[PreparedImage]:
 @pytest.mark.parametrize("captured", [False, True])
 @pytest.mark.parametrize("compile", [False, True])
 def test_pictures_of_a_batch_are_what_they_are_alone(
-    compile: bool, captured: bool, caplog: pytest.LogCaptureFixture
+    kernels: Fused, compile: bool, captured: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     graphs = Graphs(CUDA) if captured else None
     vision = network(MOONDREAM2, torch.bfloat16, layers=0).vision
-    encoder = ImageEncoder(vision, CropBatches(vision, compile, max_crops=24, graphs=graphs), 4)
+    encode = FastVision(vision, kernels) if compile else None
+    encoder = ImageEncoder(vision, CropBatches(vision, encode, max_crops=24, graphs=graphs), 4)
     encoder.warm_up()
     together = encoder.encode_many(pictures())
     for ours, image in zip(together, pictures(), strict=True):
@@ -287,11 +290,13 @@ def test_pictures_of_a_batch_are_what_they_are_alone(
     assert "CUDA graphs" not in caplog.text, "a capture failed"
 
 
-def test_embeddings_are_whole_when_another_stream_reads_them() -> None:
+def test_embeddings_are_whole_when_another_stream_reads_them(kernels: Fused) -> None:
     vision = network(MOONDREAM2, torch.bfloat16, layers=0, vision_layers=8).vision
     images, main = pictures(), torch.cuda.Stream()
-    expected = [one.on_current_stream().clone() for one in CropBatches(vision)(images)]
-    encoder = ImageEncoder(vision, CropBatches(vision), max_remembered=3)
+    expected = [
+        one.on_current_stream().clone() for one in CropBatches(vision, FastVision(vision, kernels))(images)
+    ]
+    encoder = ImageEncoder(vision, CropBatches(vision, FastVision(vision, kernels)), max_remembered=3)
     with torch.cuda.stream(main):
         for start in range(0, 9, 3):  # what is forgotten is read on
             kept = [one * 1 for one in encoder.encode_many(images[start : start + 3])]

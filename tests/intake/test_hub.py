@@ -12,7 +12,8 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from huggingface_hub import constants
 
-from kestrel_core.intake.hub import MODELS, fetch_model
+from kestrel_core.intake.hub import fetch_model
+from kestrel_core.intake.models import MODELS
 from kestrel_core.protocol.errors import BadCheckpoint
 
 TOKENIZER = "moondream/starmie-v1"
@@ -138,11 +139,19 @@ def refusal(name: str) -> str:
 
 
 def test_the_known_models_and_their_repositories() -> None:
-    assert {name: (repo.name, repo.revision) for name, repo in MODELS.items()} == {
-        "moondream2": ("vikhyatk/moondream2", "2025-06-21"),
-        "moondream3-preview": ("moondream/moondream3-preview", "main"),
-        "moondream3.1-9B-A2B": ("moondream/moondream3.1-9B-A2B", "main"),
+    published = {name: model.repository for name, model in MODELS.items() if model.repository is not None}
+    assert {name: (repo.name, repo.revision, repo.kind) for name, repo in published.items()} == {
+        "moondream2": ("vikhyatk/moondream2", "2025-06-21", "tag"),
+        "moondream3-preview": ("moondream/moondream3-preview", "main", "branch"),
+        "moondream3.1-9B-A2B": ("moondream/moondream3.1-9B-A2B", "main", "branch"),
     }
+
+
+def test_every_model_is_published_or_comes_along() -> None:
+    for name, model in MODELS.items():
+        assert model.name == name and model.description
+        assert (model.repository is None) is (model.folder is not None)
+        assert model.folder is None or (model.folder / "model.safetensors").is_file()
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
@@ -164,6 +173,34 @@ def test_a_revision_is_resolved_once_and_moondream_2_gets_the_current_tokenizer(
     assert hub.revisions == [(TOKENIZER, "main"), ("vikhyatk/moondream2", "2025-06-21")]
     assert files.tokenizer.read_text() == "{}"
     assert {path.name for path in files.folder.iterdir()} == {"config.json", "model.safetensors"}
+
+
+COMMIT = commit_of("moondream/moondream3-preview")
+
+
+@pytest.mark.parametrize(
+    ("name", "revision", "said"),
+    [
+        ("moondream3-preview", None, ["revision main is a branch and may change", "starmie-v1"]),
+        ("moondream2", None, ["revision 2025-06-21 is a tag, and tags can be moved", "starmie-v1"]),
+        ("moondream2", "next", ["revision next is no commit and may change", "starmie-v1"]),
+        ("moondream3-preview", COMMIT, ["starmie-v1"]),
+    ],
+)
+def test_what_is_not_pinned_to_a_commit_is_named_with_the_commit_it_is_now(
+    name: str, revision: str | None, said: list[str], hub: Hub, caplog: pytest.LogCaptureFixture
+) -> None:
+    fetch_model(name, revision=revision)
+    repository = MODELS[name].repository
+    assert repository is not None
+    if revision != COMMIT:  # which needs no asking what it is
+        assert hub.revisions[-1] == (repository.name, revision or repository.revision)
+    messages = [record.getMessage() for record in caplog.records if record.name == "kestrel"]
+    assert len(messages) == len(said)
+    for message, part in zip(messages, said, strict=True):
+        assert message.startswith(f"{name}: ") and part in message
+    if len(said) > 1:
+        assert f"pin it with --revision {commit_of(repository.name)}" in messages[0]
 
 
 def test_progress_counts_the_bytes(hub: Hub) -> None:

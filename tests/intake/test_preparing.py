@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import pyvips
 from fakes import Clock, fake_config
 from PIL import Image
 
-from kestrel_core.intake.images import ImageLimits, decode_image, image_hash
+from kestrel_core.intake.images import ImageLimits, decode_image, image_hash, source_bytes
 from kestrel_core.intake.preparing import Preparer
 from kestrel_core.loop.step import PreparedImage
 from kestrel_core.moondream.crops.cutting import cut_crops
@@ -142,3 +143,61 @@ def test_what_is_too_large_is_refused_before_it_is_read(monkeypatch: pytest.Monk
     with pytest.raises(BadImage, match="101 bytes and the limit is 100"):
         prepare(memoryview(bytes(101)))
     assert not read and not times
+
+
+# Not decoding
+
+
+def test_a_picture_that_may_not_be_decoded_is_not_and_may_come_again() -> None:
+    prepare, times = make_preparer()
+    asked: list[str] = []
+
+    def refuse(key: str) -> bool:
+        asked.append(key)
+        return False
+
+    assert prepare.prepare(png(), refuse) is None and times == []
+    assert asked == [prepare(png()).key] and len(times) == 1
+
+
+def test_nobody_is_asked_for_what_is_remembered_or_prepared_already() -> None:
+    def never(key: str) -> bool:
+        raise AssertionError("nothing has to be decoded")
+
+    prepare, _ = make_preparer()
+    prepared = prepare(png())
+    assert prepare.prepare(png(), never) is prepared
+    assert prepare.prepare(prepared, never) is prepared
+
+
+def test_pictures_are_remembered_as_far_as_their_bytes_allow() -> None:
+    each = make_preparer()[0](pixels()).num_bytes
+    times: list[float] = []
+    prepare = Preparer(VISION, ImageLimits(), Clock(), times.append, max_remembered_bytes=2 * each)
+    for seed in (0, 1, 0, 2, 0):
+        prepare(pixels(seed))
+    assert len(times) == 3
+    prepare(pixels(1))
+    assert len(times) == 4, "there was room for two, and 2 displaced it"
+    small = Preparer(VISION, ImageLimits(), Clock(), times.append, max_remembered_bytes=each - 1)
+    assert small(pixels()) is not small(pixels())
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        (None, 0),
+        ("a/path.png", 0),
+        (b"12345", 5),
+        (bytearray(5), 5),
+        (memoryview(bytes(10))[::2], 5),
+        (np.zeros((4, 5, 3), np.uint8), 60),
+        (Image.new("L", (4, 5)), 60),
+        (pyvips.Image.black(4, 5), 60),
+        (PreparedImage("key", np.zeros((2, 4, 4, 3), np.uint8), (1, 1)), 96),
+        (PreparedImage("key", None, (1, 1), np.zeros((4, 5, 3), np.uint8)), 60),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_picture_counts_with_its_bytes_or_its_pixels(source: object, expected: int) -> None:
+    assert source_bytes(source) == expected

@@ -1,4 +1,7 @@
 import json
+import threading
+import time
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kestrel_core.intake.tokenizer import TextStream, Tokenizer
-from kestrel_core.protocol.errors import BadCheckpoint
+from kestrel_core.protocol.errors import BadCheckpoint, PromptTooLong
 
 TOKENIZERS: dict[Name, Tokenizer] = {
     "md2": golden_language("md2").tokenizer,
@@ -157,6 +160,44 @@ def test_text_is_shown_up_to_the_last_space_and_whole_at_a_line_end() -> None:
     letters = [tokenizer.encode(letter)[0] for letter in "one two\nx"]
     parts = chunks(tokenizer, letters)
     assert [part for part in parts if part] == ["one ", "two\n", "x"]
+
+
+# Long texts
+
+
+@pytest.mark.parametrize("name", TOKENIZERS)
+def test_a_text_that_cannot_fit_is_refused_without_encoding_it(
+    name: Name, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokenizer, text = TOKENIZERS[name], golden_config(name).text
+    longest = max(len(tokenizer.bytes_of(i)) for i in range(text.vocab_size))
+    most = longest * max(text.max_context, text.usable_context)
+    monkeypatch.setattr(tokenizer, "_plain", None)  # so that encoding raises
+    with pytest.raises(PromptTooLong, match=f"the text has {most + 1:,} bytes"):
+        tokenizer.encode("x" * (most + 1))
+    with pytest.raises(PromptTooLong):
+        tokenizer.encode("é" * (most // 2 + 1))  # two bytes each
+    with pytest.raises(AttributeError):
+        tokenizer.encode("x" * most)
+
+
+def test_other_threads_go_on_while_a_long_text_is_encoded() -> None:
+    """Most of the time, at least. When the GIL was kept, there was one gap as long as the encoding."""
+    tokenizer, ended, moments = TOKENIZERS["md3"], threading.Event(), list[float]()
+
+    def watch() -> None:
+        while not ended.wait(0.001):
+            moments.append(time.perf_counter())
+
+    watching = threading.Thread(target=watch)
+    watching.start()
+    began = time.perf_counter()
+    tokenizer.encode("what is the red circle doing near the blue square? " * 8000)
+    took_s = time.perf_counter() - began
+    ended.set()
+    watching.join()
+    within = [began, *(moment for moment in moments if began < moment < began + took_s), began + took_s]
+    assert max(after - before for before, after in pairwise(within)) < took_s / 2
 
 
 # What is refused.

@@ -147,7 +147,7 @@ def test_values_of_the_wrong_kind_are_named(document: object, said: str) -> None
         ("text", {"dim": 0}, "text.dim is 0, and at least 1 is needed"),
         ("text", {"n_layers": -3}, "text.n_layers is -3"),
         ("text", {"n_heads": 30}, "text.dim 2048 does not divide into 30 heads"),
-        ("text", {"dim": 320, "n_heads": 32}, "heads of 10 cannot turn half of their entries in pairs"),
+        ("text", {"dim": 320, "n_heads": 32}, "heads of 10 cannot rotate half of their entries in pairs"),
         ("text", {"n_kv_heads": 5}, "text.n_heads 32 is no multiple of n_kv_heads 5"),
         ("text", {"tau": True, "n_kv_heads": 8}, "tau scales the values of 32 heads"),
         ("text", {"moe": {"num_experts": 4}}, "8 experts_per_token exceed 4 num_experts"),

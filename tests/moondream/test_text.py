@@ -10,7 +10,7 @@ from torch import Tensor
 from kestrel_core.moondream import fast_text
 from kestrel_core.moondream.config import MoondreamConfig, TextConfig
 from kestrel_core.moondream.ops import plain
-from kestrel_core.moondream.text import Attention, Block, Tau, places, rotate
+from kestrel_core.moondream.text import Block, Tau, TextAttention, rotary_at, rotate
 
 DENSE = tiny_config(2)
 GROUPED = tiny_config(2, n_kv_heads=2)
@@ -87,12 +87,12 @@ def test_logits_come_behind_the_last_norm() -> None:
 def test_half_of_a_head_turns_by_its_position(base: float) -> None:
     config = TextConfig(dim=64, n_heads=1, n_kv_heads=1, rotary_base=base)
     x, positions = randn(5, 1, 64), torch.tensor([0, 1, 17, 730, 2047])
-    turned = rotate(x, places(positions, config))
+    rotated = rotate(x, rotary_at(positions, config))
     for row, position in enumerate(positions.tolist()):
         expected = reference.rotary(x[row, 0].double(), position, config)
-        torch.testing.assert_close(turned[row, 0].double(), expected, atol=3e-4, rtol=0)
-    assert torch.equal(turned[0], x[0]), "position 0 turns nothing"
-    assert torch.equal(turned[..., 32:], x[..., 32:]), "the second half passes"
+        torch.testing.assert_close(rotated[row, 0].double(), expected, atol=3e-4, rtol=0)
+    assert torch.equal(rotated[0], x[0]), "position 0 rotates nothing"
+    assert torch.equal(rotated[..., 32:], x[..., 32:]), "the second half passes"
 
 
 def test_scores_depend_on_the_distance_alone() -> None:
@@ -100,8 +100,8 @@ def test_scores_depend_on_the_distance_alone() -> None:
     q, k = randn(1, 1, 16, seed=1), randn(1, 1, 16, seed=2)
 
     def score(at_q: int, at_k: int) -> float:
-        turned = [rotate(x, places(torch.tensor([p]), config)) for x, p in ((q, at_q), (k, at_k))]
-        return float((turned[0] * turned[1]).sum())
+        rotated = [rotate(x, rotary_at(torch.tensor([p]), config)) for x, p in ((q, at_q), (k, at_k))]
+        return float((rotated[0] * rotated[1]).sum())
 
     assert score(3, 1) == pytest.approx(score(502, 500), abs=1e-4)
     assert score(3, 1) != pytest.approx(score(3, 2), abs=1e-2)
@@ -109,7 +109,7 @@ def test_scores_depend_on_the_distance_alone() -> None:
 
 def test_rotary_of_bfloat16_is_rounded_once() -> None:
     config, x = TextConfig(dim=16, n_heads=1, n_kv_heads=1), randn(6, 1, 16).bfloat16()
-    at = places(torch.arange(600, 606), config)
+    at = rotary_at(torch.arange(600, 606), config)
     assert torch.equal(rotate(x, at), rotate(x.float(), at).bfloat16())
 
 
@@ -117,8 +117,8 @@ def test_tau_is_position_and_content_and_leaves_keys_alone() -> None:
     text = tiny_model(TAU_AND_EXPERTS).text
     block = text.blocks[0]
     assert isinstance(block, Block) and isinstance(block.attn.tau, Tau)
-    attn, h, at = block.attn, randn(4, 32), places(torch.tensor([0, 1, 30, 100]), text.config)
-    without = Attention(replace(text.config, tau=False)).requires_grad_(False)
+    attn, h, at = block.attn, randn(4, 32), rotary_at(torch.tensor([0, 1, 30, 100]), text.config)
+    without = TextAttention(replace(text.config, tau=False)).requires_grad_(False)
     without.load_state_dict({k: v for k, v in attn.state_dict().items() if "tau" not in k})
     by_q, by_v = attn.tau(attn.qkv(h), at)
     (q, k, v), (plain_q, plain_k, plain_v) = attn.project(h, at), without.project(h, at)
@@ -137,7 +137,7 @@ def test_a_factor_of_tau_may_turn_negative() -> None:
     tau.wq.fill_(-1)
     tau.wv.fill_(1)
     tau.alpha.fill_(-50)
-    by_q, by_v = tau(torch.full((1, 96), 3.0), places(torch.tensor([99]), TAU_ALONE.text))
+    by_q, by_v = tau(torch.full((1, 96), 3.0), rotary_at(torch.tensor([99]), TAU_ALONE.text))
     torch.testing.assert_close(by_q, torch.full((1, 4, 1), -0.5))
     torch.testing.assert_close(by_v, torch.full((1, 4, 1), 1.5))
 
@@ -172,10 +172,10 @@ def test_the_fast_way_computes_the_same(config: MoondreamConfig, is_open: bool, 
     text, x, positions = tiny_model(config, seed=3).text, randn(length, 32), torch.arange(length) * 3 % 128
     expected = text(x, positions, MaskedAttention(causal(length)))
     before = {name: value.clone() for name, value in text.state_dict().items()}
-    fast_text.speed_up(text, plain)
+    fast = fast_text.FastText(text, plain)
     attend = StoredAttention(causal(length), config.text) if is_open else MaskedAttention(causal(length))
     given = x.clone()
-    torch.testing.assert_close(text(x, positions, attend), expected, atol=2e-5, rtol=2e-5)
+    torch.testing.assert_close(fast(x, positions, attend), expected, atol=2e-5, rtol=2e-5)
     assert attend.layers == [0, 1, 2]
     assert torch.equal(x, given), "the caller's rows are the caller's"
     for name, value in text.state_dict().items():
@@ -184,7 +184,7 @@ def test_the_fast_way_computes_the_same(config: MoondreamConfig, is_open: bool, 
 
 def test_matrices_multiplied_together_are_not_held_twice() -> None:
     text = tiny_model(DENSE).text
-    fast_text.speed_up(text, plain)
+    fast_text.FastText(text, plain)
     for block in text.blocks:
         assert isinstance(block, Block)
         storages = {layer.weight.untyped_storage().data_ptr() for layer in (block.attn.qkv, block.mlp.fc1)}

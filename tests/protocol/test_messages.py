@@ -37,7 +37,7 @@ def test_one_stop_string_needs_no_list() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"temprature": 1}, "there is no setting temprature; there are temperature, top_p"),
+        ({"temprature": 1}, 'there is no setting "temprature"; did you mean temperature'),
         ({"temperature": -0.1}, "TEMPERATURE is -0.1; it can be from 0 to 100"),
         ({"temperature": float("nan")}, "TEMPERATURE is nan"),
         ({"temperature": float("inf")}, "TEMPERATURE is inf"),
@@ -51,12 +51,14 @@ def test_one_stop_string_needs_no_list() -> None:
         ({"seed": 2**63}, "SEED is 9223372036854775808"),
         ({"seed": 10**400}, "SEED is 1000"),
         ({"logprobs": 21}, "LOGPROBS is 21; it can be from 0 to 20"),
-        ({"adapter": 7}, "ADAPTER must be a string"),
-        ({"stop": ["a"] * 17}, "STOP has 17 strings; at most 16"),
-        ({"stop": [""]}, "STOP takes strings of 1 to 256 letters"),
-        ({"stop": ["x" * 257]}, "STOP takes strings"),
-        ({"stop": ["a", 1]}, "STOP takes strings"),
-        ({"stop": 5}, "STOP takes strings"),
+        ({"adapter": 7}, "ADAPTER is 7; it must be a string"),
+        ({"stop": ["a"] * 17}, "STOP has 17 entries; at most 16"),
+        ({"stop": [""]}, "STOP has an empty string"),
+        ({"stop": ["x" * 1025]}, "STOP has more than 1,024 bytes"),
+        ({"stop": ["a", 1]}, "STOP is 1; it must be a string"),
+        ({"stop": 5}, "STOP is 5; it must be a list"),
+        ({"max_new_tokens": 3}, "max_new_tokens is called max_tokens now"),
+        ({"max_points": 3}, "max_points is called max_objects now"),
     ],
 )
 def test_a_setting_that_cannot_be_is_refused_by_name(settings: dict[str, Any], message: str) -> None:

@@ -12,10 +12,11 @@ from kestrel_core import build
 from kestrel_core.build import LoadedModel, assemble_engine
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.intake.tokenizer import Tokenizer
-from kestrel_core.loop.step import Kind, Readout, Sample, Sampling, Span, StepPlan
-from kestrel_core.moondream.fast_text import speed_up
+from kestrel_core.loop.step import Kind, Readout, Running, Sample, Sampling, Span, StepPlan
+from kestrel_core.moondream.fast_text import FastText
 from kestrel_core.moondream.model import Moondream
-from kestrel_core.moondream.ops.choose import choose_fused
+from kestrel_core.moondream.ops import plain
+from kestrel_core.moondream.text import Forward
 from kestrel_core.protocol.messages import Event, Request, Settings
 from kestrel_core.runtime.cuda_runtime import CudaRuntime
 from kestrel_core.runtime.graphs import Work
@@ -38,6 +39,9 @@ class Replays:
     def __init__(self) -> None:
         self.num_captured = self.num_replayed = 0
 
+    def refuse_if_required(self, error: Exception) -> None:
+        """They are not."""
+
     def capture(self, work: Work) -> Work:
         work()
         self.num_captured += 1
@@ -50,10 +54,23 @@ class Replays:
 
 
 def runtimes(
-    model: Moondream, page_size: int = 4, max_batch: int = 6, graphs: Replays | None = None
+    model: Moondream,
+    page_size: int = 4,
+    max_batch: int = 6,
+    graphs: Replays | None = None,
+    forward: Forward | None = None,
 ) -> tuple[CudaRuntime, TorchRuntime]:
     pictures = Pictures(model.config, model.text.wte)
-    ours = CudaRuntime(model, NUM_PAGES, page_size, max_batch, 64, pictures, graphs=graphs)  # type: ignore[arg-type]
+    ours = CudaRuntime(
+        model,
+        NUM_PAGES,
+        page_size,
+        max_batch,
+        64,
+        pictures,  # type: ignore[arg-type]
+        forward=forward,
+        graphs=graphs,  # type: ignore[arg-type]
+    )
     theirs = TorchRuntime(model, NUM_PAGES, page_size)
     theirs.encode_image = pictures  # type: ignore[assignment]
     return ours, theirs
@@ -86,15 +103,14 @@ def test_a_storm_of_steps_gives_what_the_plain_runtime_gives(
     read = {span.readout.kind for span, _, _ in storm.pairs if span.readout is not None}
     assert read == set(Kind) and len(storm.pairs) > 100
     assert 0 < sum(not ours.finite for _, ours, _ in storm.pairs) < 20
-    assert any(span.sampling.logprobs for span, _, _ in storm.pairs)
+    assert any(span.sequence.sampling.logprobs for span, _, _ in storm.pairs)
 
 
 def test_a_storm_of_replayed_steps_gives_the_same(model: Moondream) -> None:
     """With the fast text model, which writes keys and values into the cache by itself."""
     graphs, fast = Replays(), copy.deepcopy(model)
-    speed_up(fast.text, choose_fused(torch.device("cpu")))
     _, theirs = runtimes(model)
-    ours, _ = runtimes(fast, graphs=graphs)
+    ours, _ = runtimes(fast, graphs=graphs, forward=FastText(fast.text, plain))
     ours.warm_up(64)
     assert graphs.num_captured == 11 + 5 * 2 + 4 * 4  # rows alone, rows beside images, four forms of readouts
     storm = Storm(model.config, ours, theirs, seed=3, max_batch=6, overlaps=True)
@@ -123,7 +139,7 @@ def test_what_cannot_be_captured_is_computed_step_by_step(
     assert [record.message for record in caplog.records if record.levelname == "WARNING"] == [
         "decoding without CUDA graphs, which is several times slower: there is a wait in it"
     ]
-    spans = [Span(1, 0, 1, [1], (0,), None, TOKEN)]
+    spans = [Span(Running(1, [1]), 0, 1, (0,), None, TOKEN)]
     assert ours.launch(StepPlan(spans)).collect() == theirs.launch(StepPlan(spans)).collect()
 
 
@@ -133,13 +149,19 @@ def test_a_bad_row_of_a_decode_stays_alone_with_it(model: Moondream) -> None:
     ours, _ = runtimes(model)
     ours._kv_cache.k[:, 4 * 9 :] = torch.nan
     ours._kv_cache.v[:, 4 * 9 :] = torch.nan
-    good = [Span(1, 0, 2, [10], (0, 7), None, TOKEN), Span(2, 0, 4, [11], (0, 1, 2, 3), None, TOKEN)]
+    good = [
+        Span(Running(1, [10]), 0, 2, (0, 7), None, TOKEN),
+        Span(Running(2, [11]), 0, 4, (0, 1, 2, 3), None, TOKEN),
+    ]
     assert all(sample.finite for sample in ours.launch(StepPlan(good)).collect().values())
-    rows = [Span(1, 2, 3, [10], None, None, TOKEN), Span(2, 4, 5, [11, 12], None, None, TOKEN)]
-    bad = Span(3, 7, 8, [20, 21], (5,), None, TOKEN)  # sees what was never computed
+    rows = [
+        Span(Running(1, [10]), 2, 3, None, None, TOKEN),
+        Span(Running(2, [11, 12]), 4, 5, None, None, TOKEN),
+    ]
+    bad = Span(Running(3, [20, 21]), 7, 8, (5,), None, TOKEN)  # sees what was never computed
     samples = ours.launch(StepPlan([rows[0], bad, rows[1]])).collect()
     assert [samples[slot].finite for slot in (1, 2, 3)] == [True, True, False]
-    after = ours.launch(StepPlan([Span(4, 0, 1, [30], (0,), None, TOKEN)])).collect()
+    after = ours.launch(StepPlan([Span(Running(4, [30]), 0, 1, (0,), None, TOKEN)])).collect()
     assert after[4].finite, "the scratch page is still sound"
 
 
@@ -191,7 +213,9 @@ def test_each_kind_answers_for_its_own_logits_only() -> None:
     model = tiny_model(CONFIGS["dense"], seed=2)
     model.text.lm_head.bias.data[7] = torch.nan
     ours, theirs = runtimes(model)
-    plan = StepPlan([Span(slot, 0, 1, [slot], (9,), None, Readout(k)) for slot, k in enumerate(Kind, 1)])
+    plan = StepPlan(
+        [Span(Running(slot, [slot]), 0, 1, (9,), None, Readout(k)) for slot, k in enumerate(Kind, 1)]
+    )
     finite = {slot: sample.finite for slot, sample in ours.launch(plan).collect().items()}
     assert finite == {slot: sample.finite for slot, sample in theirs.launch(plan).collect().items()}
     assert sorted(finite.values()) == [False, False, False, True, True]
@@ -200,8 +224,8 @@ def test_each_kind_answers_for_its_own_logits_only() -> None:
 def test_steps_are_launched_far_ahead_of_being_collected(model: Moondream) -> None:
     ours, theirs = runtimes(model)
     pages, sampling = [3, 1, 2, 5], Sampling(1.5, seed=8)
-    spans = [Span(2, 0, 3, pages, (0, 1, 20), None, TOKEN, sampling)]
-    spans += [Span(2, at, at + 1, pages, None, None, TOKEN, sampling, at) for at in range(3, 16)]
+    spans = [Span(Running(2, pages, sampling), 0, 3, (0, 1, 20), None, TOKEN)]
+    spans += [Span(Running(2, pages, sampling), at, at + 1, None, None, TOKEN, at) for at in range(3, 16)]
     launched = [ours.launch(StepPlan([span])) for span in spans]
     tokens = [step.collect()[2].token for step in launched]
     assert tokens == [theirs.launch(StepPlan([span])).collect()[2].token for span in spans]
@@ -210,9 +234,9 @@ def test_steps_are_launched_far_ahead_of_being_collected(model: Moondream) -> No
 
 def test_a_full_batch_and_a_piece_without_readout(model: Moondream) -> None:
     ours, theirs = runtimes(model, max_batch=3)
-    assert ours.launch(StepPlan([Span(1, 0, 1, [9], (0,))])).collect() == {}
-    first = [Span(slot, 0, 2, [slot], (0, 30 + slot), None, TOKEN) for slot in (1, 2, 3)]
-    then = [Span(slot, 2, 3, [slot], None, None, TOKEN) for slot in (3, 1, 2)]
+    assert ours.launch(StepPlan([Span(Running(1, [9]), 0, 1, (0,))])).collect() == {}
+    first = [Span(Running(slot, [slot]), 0, 2, (0, 30 + slot), None, TOKEN) for slot in (1, 2, 3)]
+    then = [Span(Running(slot, [slot]), 2, 3, None, None, TOKEN) for slot in (3, 1, 2)]
     for spans in (first, then):
         samples = ours.launch(StepPlan(spans)).collect()
         assert samples == theirs.launch(StepPlan(spans)).collect() and len(samples) == 3
@@ -225,5 +249,5 @@ def test_a_rehearsal_leaves_no_trace(model: Moondream) -> None:
     ours.warm_up(32, lambda done, total: seen.append((done, total)))
     assert seen == [(done, 8) for done in range(1, 9)]  # rows and readouts, each for up to 1, 2, 4 and 6
     assert ours.encode_image.num_encoded == 0
-    spans = [Span(1, 0, 6, [1, 2], (0, 1, 2, 3, 4, 5), None, TOKEN)]
+    spans = [Span(Running(1, [1, 2]), 0, 6, (0, 1, 2, 3, 4, 5), None, TOKEN)]
     assert ours.launch(StepPlan(spans)).collect() == theirs.launch(StepPlan(spans)).collect()

@@ -15,6 +15,7 @@ from kestrel_core.loop.step import (
     Kind,
     PreparedImage,
     Readout,
+    Running,
     Sample,
     Sampling,
     Size,
@@ -59,8 +60,8 @@ class Asked(NamedTuple):
 
     def spans(self, slot: int, pages: Sequence[int]) -> list[Span]:
         start = PREFIX if self.image else 0
-        image = [Span(slot, 0, start, pages, None, self.image)] if self.image else []
-        return [*image, Span(slot, start, self.length, pages, self.inputs, None, TOKEN, ALL)]
+        image = [Span(Running(slot, pages), 0, start, None, self.image)] if self.image else []
+        return [*image, Span(Running(slot, pages, ALL), start, self.length, self.inputs, None, TOKEN)]
 
 
 ASKED = [
@@ -133,7 +134,7 @@ def test_prefill_beside_decode_disturbs_neither(model: Moondream) -> None:
     runtime, (first, second) = make_runtime(model), shuffled_pages(1, [6, 6])
     longer = Asked([*ASKED[0].inputs, 17], ASKED[0].image)
     run(runtime, ASKED[0].spans(1, first))
-    step = Span(1, longer.length - 1, longer.length, first, (17,), None, TOKEN, ALL)
+    step = Span(Running(1, first, ALL), longer.length - 1, longer.length, (17,), None, TOKEN)
     both = run(runtime, [*ASKED[2].spans(2, second), step])
     assert_same(both[1], alone(model, longer))
     assert_same(both[2], alone(model, ASKED[2]))
@@ -145,7 +146,7 @@ def test_decoding_token_by_token_equals_one_prefill(model: Moondream, asked: Ask
     head = asked._replace(inputs=asked.inputs[:1])
     states = [run(runtime, head.spans(1, pages))[1]]
     for at, value in enumerate(asked.inputs[1:], head.length):
-        states.append(run(runtime, [Span(1, at, at + 1, pages, (value,), None, TOKEN, ALL)])[1])
+        states.append(run(runtime, [Span(Running(1, pages, ALL), at, at + 1, (value,), None, TOKEN)])[1])
     for count, state in enumerate(states, 1):
         assert_same(state, alone(model, asked._replace(inputs=asked.inputs[:count])))
 
@@ -153,8 +154,10 @@ def test_decoding_token_by_token_equals_one_prefill(model: Moondream, asked: Ask
 @pytest.mark.parametrize("cut", [1, 4, 8])
 def test_a_prompt_may_be_prefilled_in_pieces(model: Moondream, cut: int) -> None:
     asked, runtime, pages = ASKED[1], make_runtime(model), [9, 2, 30]
-    assert run(runtime, [Span(1, 0, cut, pages, asked.inputs[:cut])]) == {}, "nothing is read in between"
-    rest = Span(1, cut, asked.length, pages, asked.inputs[cut:], None, TOKEN, ALL)
+    assert run(runtime, [Span(Running(1, pages), 0, cut, asked.inputs[:cut])]) == {}, (
+        "nothing is read in between"
+    )
+    rest = Span(Running(1, pages, ALL), cut, asked.length, asked.inputs[cut:], None, TOKEN)
     assert_same(run(runtime, [rest])[1], alone(model, asked))
 
 
@@ -162,20 +165,23 @@ def test_a_picture_computed_once_serves_another_sequence_on_the_same_page(model:
     runtime, image = make_runtime(model, page_size=PREFIX), ASKED[0].image
     run(runtime, ASKED[0].spans(1, [7, 8, 9]))
     other = Asked([1, 23, 2, 60, 3], image)
-    shared = Span(2, PREFIX, other.length, [7, 3], other.inputs, None, TOKEN, ALL)
+    shared = Span(Running(2, [7, 3], ALL), PREFIX, other.length, other.inputs, None, TOKEN)
     assert_same(run(runtime, [shared])[2], alone(model, other))
     longer = Asked([*ASKED[0].inputs, 8], image)
-    step = Span(1, longer.length - 1, longer.length, [7, 8, 9], (8,), None, TOKEN, ALL)
+    step = Span(Running(1, [7, 8, 9], ALL), longer.length - 1, longer.length, (8,), None, TOKEN)
     assert_same(run(runtime, [step])[1], alone(model, longer))
 
 
 @pytest.mark.parametrize("kind", list(Kind), ids=lambda kind: kind.value)
 def test_what_was_read_is_what_the_slot_is_fed_next(model: Moondream, kind: Kind) -> None:
     runtime = make_runtime(model)
-    start = Span(1, 0, 3, [1, 2], (0, 1, 20), None, Readout(kind))
-    other = Span(2, 0, 2, [3], (0, 44), None, Readout(Kind.TOKEN))
+    start = Span(Running(1, [1, 2]), 0, 3, (0, 1, 20), None, Readout(kind))
+    other = Span(Running(2, [3]), 0, 2, (0, 44), None, Readout(Kind.TOKEN))
     samples = runtime.launch(StepPlan([start, other])).collect()
-    nexts = [Span(1, 3, 4, [1, 2], None, None, TOKEN, ALL), Span(2, 2, 3, [3], None, None, TOKEN, ALL)]
+    nexts = [
+        Span(Running(1, [1, 2], ALL), 3, 4, None, None, TOKEN),
+        Span(Running(2, [3], ALL), 2, 3, None, None, TOKEN),
+    ]
     states = run(runtime, nexts)
     assert_same(states[1], alone(model, Asked([0, 1, 20, samples[1].feed])))
     assert_same(states[2], alone(model, Asked([0, 44, samples[2].feed])))
@@ -183,7 +189,7 @@ def test_what_was_read_is_what_the_slot_is_fed_next(model: Moondream, kind: Kind
 
 def test_only_spans_with_a_readout_give_samples(model: Moondream) -> None:
     runtime = make_runtime(model)
-    plan = StepPlan([Span(3, 0, 2, [1], (0, 1)), Span(8, 0, 2, [2], (0, 1), None, TOKEN)])
+    plan = StepPlan([Span(Running(3, [1]), 0, 2, (0, 1)), Span(Running(8, [2]), 0, 2, (0, 1), None, TOKEN)])
     assert runtime.launch(plan).collect().keys() == {8}
     assert (runtime.num_pages, runtime.page_size) == (40, 4)
 

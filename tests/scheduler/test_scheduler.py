@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from fakes import IMAGE_LENGTH, LETTERS, PAGE_SIZE, FakeRuntime
 
-from kestrel_core.loop.sequence import GO_ON, Sequence, Turn
-from kestrel_core.loop.step import Input, Kind, Launched, PreparedImage, Readout, Sample, Sampling, Span
+from kestrel_core.loop.sequence import GO_ON, Outcome, Sequence
+from kestrel_core.loop.step import Input, Kind, PreparedImage, Readout, Sample, Sampling, Span, StepInFlight
 from kestrel_core.protocol.errors import EngineFailed
 from kestrel_core.scheduler.pages import PagePool
 from kestrel_core.scheduler.prefix_cache import PrefixCache
@@ -26,17 +26,17 @@ class Talk:
     def readout(self, ahead: int = 0) -> Readout:
         return Readout(Kind.TOKEN)
 
-    def take(self, sample: Sample) -> Turn:
+    def take(self, sample: Sample) -> Outcome:
         assert sample.token is not None
         self.tokens.append(sample.token)
         if len(self.tokens) == self.num_tokens:
-            return Turn(finish="stop")
+            return Outcome(finish="stop")
         if self.second and len(self.tokens) == self.num_tokens // 2:
-            return Turn(feed=tuple(map(ord, self.second)))
+            return Outcome(feed=tuple(map(ord, self.second)))
         return GO_ON
 
-    def cut(self) -> Turn:
-        return Turn("and so on", "...")
+    def cut(self) -> Outcome:
+        return Outcome("and so on", "...")
 
     def output(self) -> dict[str, Any]:
         return {"tokens": self.tokens}
@@ -68,7 +68,7 @@ class Stage:
             self.pool, self.cache, PAGE_SIZE, Limits(max_running, max_context, step_tokens)
         )
         self.runtime = FakeRuntime(num_pages, overlaps=overlaps)
-        self._pending: Launched | None = None
+        self._pending: StepInFlight | None = None
 
     def admit(
         self,
@@ -92,7 +92,7 @@ class Stage:
     def step(self) -> list[Update]:
         plan = self.scheduler.plan()
         self.scheduler.check()
-        launched: Launched | None = self.runtime.launch(plan) if plan is not None else None
+        launched: StepInFlight | None = self.runtime.launch(plan) if plan is not None else None
         if self.runtime.overlaps:
             launched, self._pending = self._pending, launched
         updates = self.scheduler.commit(launched.collect()) if launched is not None else []
@@ -371,7 +371,8 @@ def test_two_who_compute_the_same_text_at_once_end_up_on_the_same_pages() -> Non
     stage = Stage()
     first, second = stage.admit("x" * 12, 6), stage.admit("x" * 12, 6)
     stage.step()
-    assert first.pages[:2] == second.pages[:2] and first.pages[2] != second.pages[2]
+    mine, others = first.running.pages, second.running.pages
+    assert mine[:2] == others[:2] and mine[2] != others[2]
     stage.run()
     assert said(first) == said(second) == alone("x" * 12, 6)
 
@@ -409,9 +410,9 @@ def test_without_the_prefix_cache_all_is_computed_and_nothing_kept(overlaps: boo
 def test_the_context_is_used_to_its_last_position_and_not_beyond(overlaps: bool) -> None:
     stage = Stage(num_pages=5, max_context=20, overlaps=overlaps)
     sequence = stage.admit("x" * 12, num_tokens=99)
-    [(ended, turn, error)] = stage.run()
+    [(ended, outcome, error)] = stage.run()
     assert ended is sequence and error is None
-    assert turn == Turn("and so on", "...", finish="length")
+    assert outcome == Outcome("and so on", "...", finish="length")
     assert max(span.stop for plan in stage.runtime.plans for span in plan.spans) == 20
     assert len(said(sequence)) == 9  # read off positions 11 to 19
     assert said(sequence) == alone("x" * 12, 99)[:9]
@@ -439,8 +440,8 @@ def test_a_second_prompt_voids_what_was_computed_ahead(overlaps: bool, second: s
 def test_a_second_prompt_that_does_not_fit_ends_the_answer(overlaps: bool) -> None:
     stage = Stage(num_pages=5, max_context=20, overlaps=overlaps)
     stage.admit("think", 12, second="x" * 11)
-    [(_, turn, _)] = stage.run()
-    assert turn.finish == "length"
+    [(_, outcome, _)] = stage.run()
+    assert outcome.finish == "length"
     assert stage.num_unused == 4
 
 
@@ -457,7 +458,7 @@ def test_ending_a_sequence_frees_all_it_has_at_once(overlaps: bool, num_steps: i
     for _ in range(num_steps):
         stage.step()
     before = stage.num_unused
-    held = len(sequence.pages)
+    held = len(sequence.running.pages)
     stage.scheduler.end(sequence)
     stage.scheduler.check()
     assert stage.num_unused == before + held
@@ -495,14 +496,14 @@ class Faulty(Talk):
             raise ZeroDivisionError
         return super().readout(ahead)
 
-    def take(self, sample: Sample) -> Turn:
+    def take(self, sample: Sample) -> Outcome:
         if self.fault == "take" and len(self.tokens) == 3:
             raise ZeroDivisionError
         if self.fault == "turn" and len(self.tokens) == 3:
             return None  # type: ignore[return-value]
         return super().take(sample)
 
-    def cut(self) -> Turn:
+    def cut(self) -> Outcome:
         raise ZeroDivisionError
 
 
@@ -517,7 +518,7 @@ def test_a_reply_that_raises_fails_alone(overlaps: bool, fault: str) -> None:
     [error] = [error for sequence, _, error in ends if sequence is faulty]
     assert isinstance(error, EngineFailed)
     assert ("AttributeError" if fault == "turn" else "ZeroDivisionError") in str(error)
-    assert [turn.finish for sequence, turn, _ in ends if sequence is other] == ["stop"]
+    assert [outcome.finish for sequence, outcome, _ in ends if sequence is other] == ["stop"]
     assert said(other) == alone("other", 12)
     assert stage.num_unused == 12
 

@@ -59,10 +59,10 @@ def test_an_http_client_that_goes_after_the_first_chunk_frees_its_pages(server: 
 
 
 def test_an_http_client_that_goes_before_costs_at_most_its_deadline(server: Served) -> None:
-    before = ended(server, "Cancelled")
+    before = ended(server, "deadline_passed")
     with open_http(server, "generate", timeout=400_000):
         until(lambda: server.metric("kestrel_open_requests") == 1)
-    until(lambda: ended(server, "Cancelled") == before + 1 and is_idle(server))
+    until(lambda: ended(server, "deadline_passed") == before + 1 and is_idle(server))
 
 
 def test_a_deadline_that_passes_ends_the_answer(server: Served) -> None:

@@ -4,6 +4,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -30,6 +31,7 @@ class Received:
 
     def __init__(self) -> None:
         self.documents: list[str | KestrelError] = []
+        self.entered = threading.Event()
         self.ended = threading.Event()
         self.news = threading.Semaphore(0)
         self.gate = threading.Event()
@@ -39,6 +41,7 @@ class Received:
 
     def send(self, document: str | KestrelError, last: bool) -> None:
         self.inside += 1
+        self.entered.set()
         self.most_inside = max(self.most_inside, self.inside)
         self.gate.wait(10)
         self.documents.append(document)
@@ -144,3 +147,90 @@ def test_an_answer_with_a_lost_part_ends_in_an_error(
     assert far.ended.wait(10)
     assert "lost on its way" in str(far.documents[0])
     assert "could not be sent" in caplog.text
+
+
+def test_an_end_that_comes_while_a_chunk_is_sent_goes_out_before_the_outbox_closes() -> None:
+    outbox, far = Outbox(num_threads=1, pause_s=3600), Received()
+    far.gate.clear()
+    outgoing = outbox.open(far.send)
+    outgoing.stream = True
+    outgoing.put(Chunk("a", 1))
+    assert far.entered.wait(10)
+    outgoing.put(finished("ab", "b"))  # the only sender is busy with this very request
+    closing = threading.Thread(target=outbox.close)
+    closing.start()
+    while outbox.ready.qsize() == 0:
+        pass  # until the mark that ends the sender is in the queue
+    far.gate.set()
+    closing.join(10)
+    assert not closing.is_alive()
+    assert far.ended.is_set(), "the last response was left behind the mark"
+    assert far.texts() == ["a", "b"]
+
+
+class Piece(Chunk):
+    """A chunk of some kind. TO BE REPLACED by `Chunk`, as soon as it has a kind."""
+
+    kind = "text"
+
+    def _replace(self, **fields: Any) -> "Piece":
+        return type(self)(**(self._asdict() | fields))
+
+
+class Thought(Piece):
+    kind = "reasoning"
+
+
+def test_thoughts_and_text_never_share_a_response_and_keep_their_order(
+    outbox: Outbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kestrel_core.triton.outbox.encode_chunk", lambda piece: (piece.kind, piece.text))
+    monkeypatch.setattr("kestrel_core.triton.outbox.encode_result", lambda result, rest: ("end", rest.text))
+    far = Received()
+    far.gate.clear()
+    outgoing = outbox.open(far.send)
+    outgoing.stream = True
+    outgoing.put(Thought("so ", 1))
+    assert far.entered.wait(10)
+    for piece in (Thought("it ", 2), Thought("is ", 3), Piece("yes", 4), Piece(", ", 5)):
+        outgoing.put(piece)
+    outgoing.put(Finished(finished("").result, Piece("sir", 6)))
+    far.gate.set()
+    assert far.ended.wait(10)
+    assert far.documents == [("reasoning", "so "), ("reasoning", "it is "), ("end", "yes, sir")]
+
+
+def test_an_answer_that_ends_in_thought_sends_the_thought_before_its_end(
+    outbox: Outbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kestrel_core.triton.outbox.encode_chunk", lambda piece: (piece.kind, piece.text))
+    monkeypatch.setattr("kestrel_core.triton.outbox.encode_result", lambda result, rest: ("end", rest.text))
+    far = Received()
+    far.gate.clear()
+    outgoing = outbox.open(far.send)
+    outgoing.stream = True
+    for event in (Thought("hm", 1), Finished(finished("").result, Piece("", 1))):
+        outgoing.put(event)
+    far.gate.set()
+    assert far.ended.wait(10)
+    assert far.documents[-1] == ("end", "") and ("reasoning", "hm") in far.documents
+
+
+def test_an_end_is_sent_although_a_chunk_before_it_in_the_same_batch_is_lost(
+    outbox: Outbox, caplog: pytest.LogCaptureFixture
+) -> None:
+    far, gate = Received(), threading.Event()
+
+    def send(document: str | KestrelError, last: bool) -> None:
+        gate.wait(10)
+        if not last:
+            raise OSError("no room")
+        far.send(document, last)
+
+    outgoing = outbox.open(send)
+    outgoing.stream = True
+    for event in (Piece("a", 1), Thought("b", 2), finished("ab", "c")):
+        outgoing.put(event)
+    gate.set()
+    assert far.ended.wait(10)
+    assert "lost on its way" in str(far.documents[0])

@@ -1,12 +1,9 @@
 """`kestrel serve` before it starts anything: each thing that is wrong is one sentence and exit code 2."""
 
-import base64
 import io
-import json
 import shutil
 import socket
 import stat
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,14 +11,16 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from triton_server import repository_with
 
 from kestrel_core.cli.main import main
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.intake.hub import ModelFiles
 from kestrel_core.protocol.errors import KestrelError
-from kestrel_core.triton import installation, serve
+from kestrel_core.triton import checks, installation, serve
+from kestrel_core.triton.checks import check_ports, check_shared_memory
 from kestrel_core.triton.installation import Installation, check_stub, find_triton
-from kestrel_core.triton.serve import ServeOptions, check_ports, check_shared_memory, resolve_weights
+from kestrel_core.triton.serve import resolve_weights
 
 Refused = Callable[..., str]
 
@@ -61,19 +60,19 @@ def test_a_port_that_is_taken_is_named(refused: Refused) -> None:
         other.listen()
         port = other.getsockname()[1]
         said = refused(f"--grpc-port={port}")
-    assert f"port {port} cannot be used" in said and "--grpc-port" in said
+    assert f"port {port} of 127.0.0.1 cannot be used" in said and "--grpc-port" in said
 
 
 @pytest.mark.parametrize("port", [70_000, -1])
 def test_a_port_that_is_none_is_refused(port: int) -> None:
-    with pytest.raises(KestrelError, match=f"port {port} cannot be used"):
-        check_ports({"http": port})
+    with pytest.raises(KestrelError, match=f"port {port} of 127.0.0.1 cannot be used"):
+        check_ports("127.0.0.1", {"http": port})
 
 
 def test_a_port_serves_once() -> None:
     port = free_port()
     with pytest.raises(KestrelError, match=f"port {port} is given twice"):
-        check_ports({"http": port, "grpc": port, "metrics": free_port()})
+        check_ports("127.0.0.1", {"http": port, "grpc": port, "metrics": free_port()})
 
 
 def test_little_shared_memory_is_an_error_and_not_much_a_warning() -> None:
@@ -112,7 +111,7 @@ def test_a_folder_that_is_no_repository_is_refused(refused: Refused, tmp_path: P
 
 
 def test_a_gpu_that_is_not_there_is_missed(refused: Refused, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(serve, "GPU_DEVICES", ())
+    monkeypatch.setattr(checks, "GPU_DEVICES", ())
     assert "KESTREL_DEVICE=cpu serves without one" in refused(KESTREL_DEVICE="cuda:1")
 
 
@@ -121,7 +120,7 @@ def test_a_machine_without_triton_is_told_how_to_get_it(
 ) -> None:
     monkeypatch.setattr(installation, "OFFICIAL", tmp_path)
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(KestrelError, match="pip install --no-deps nvidia-pytriton"):
+    with pytest.raises(KestrelError, match=r"pip install 'kestrel-triton\[triton\]'"):
         find_triton(tmp_path, {"PATH": str(tmp_path)})
 
 
@@ -159,12 +158,13 @@ def test_a_stub_that_cannot_start_is_noticed(tmp_path: Path, stub: str | None, s
 
 
 def test_a_published_model_is_fetched_before_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fetch(name: str, progress: Callable[[int, int], None]) -> ModelFiles:
+    def fetch(name: str, progress: Callable[[int, int], None], revision: str | None) -> ModelFiles:
         progress(1, 2)
+        assert revision == "0a1b"
         return ModelFiles(Path("/models") / name, Path("/models/tokenizer.json"))
 
     monkeypatch.setattr(serve, "fetch_model", fetch)
-    found = resolve_weights(RuntimeConfig(model="moondream2"), console())
+    found = resolve_weights(RuntimeConfig(model="moondream2", revision="0a1b"), console())
     assert found == {
         "KESTREL_MODEL_PATH": "/models/moondream2",
         "KESTREL_TOKENIZER_PATH": "/models/tokenizer.json",
@@ -172,90 +172,104 @@ def test_a_published_model_is_fetched_before_the_start(monkeypatch: pytest.Monke
     assert resolve_weights(RuntimeConfig(model="moondream2", weights="random"), console()) == {}
 
 
-def test_the_demo_is_the_bundled_model_whatever_the_environment_says(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Any]:
+    """Runs the command up to the supervisor, and gives what that was handed: triton, options and config."""
     seen: list[Any] = []
 
     class Noted:
         def __init__(self, *values: Any) -> None:
-            seen.extend(values)
+            seen[:] = values
 
         def run(self) -> int:
             return 0
 
+    def find(workspace: Path, environment: dict[str, str]) -> Installation:
+        return Installation(tmp_path, tmp_path, environment)
+
+    def run(*arguments: str) -> Any:
+        ports = [f"--{name}-port={free_port()}" for name in ("http", "grpc", "metrics")]
+        assert main(["serve", *ports, *arguments]) == 0
+        return seen[:3]
+
     monkeypatch.setattr(serve, "Supervisor", Noted)
     monkeypatch.setattr(serve, "check_stub", lambda found: None)
-    monkeypatch.setattr(serve, "find_triton", lambda *_: Installation(tmp_path, tmp_path, {}))
+    monkeypatch.setattr(serve, "find_triton", find)
+    return run
+
+
+def test_the_demo_is_the_bundled_model_whatever_the_environment_says(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, started: Callable[..., Any]
+) -> None:
     monkeypatch.setenv("KESTREL_MODEL_PATH", str(tmp_path / "gone"))
-    ports = [f"--{name}-port={free_port()}" for name in ("http", "grpc", "metrics")]
-    assert main(["serve", "--demo", *ports, "--", "--log-verbose=1", "--http-thread-count=2"]) == 0
-    _, options, config, _ = seen
+    triton, options, config = started("--demo", "--", "--log-verbose=1", "--http-thread-count=2")
     assert (config.model, config.device, config.model_path) == ("moondream-tiny", "cpu", None)
+    assert RuntimeConfig.from_environment(triton.environment) == config
     assert list(options.flags) == ["--log-verbose=1", "--http-thread-count=2"]
 
 
-def banner(config: RuntimeConfig) -> str:
-    supervisor = serve.Supervisor(
-        Installation(Path(), Path(), {}), ServeOptions(1, 2, 3, Path(), 1), config, console()
-    )
-    return supervisor._banner("model", 1.0)
+def test_the_demo_wins_over_the_parameters_too(tmp_path: Path, started: Callable[..., Any]) -> None:
+    repository = repository_with(tmp_path, {"model_path": "gone", "weights": "random"})
+    _, _, config = started("--demo", f"--model-repository={repository}")
+    assert (config.model_path, config.weights) == (None, "checkpoint")
 
 
-def test_the_request_it_prints_can_be_pasted_and_shows_the_sample(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(serve.CHECKOUT)
-    [line] = [line for line in banner(RuntimeConfig(device="cpu")).splitlines() if "curl" in line]
-    word = line.partition(" -d ")[2]
-    pasted = subprocess.run(["sh", "-c", f"printf %s {word}"], capture_output=True, text=True, check=True)
-    request = json.loads(pasted.stdout)
-    assert base64.b64decode(request.pop("IMAGE")) == serve.SAMPLE.read_bytes()
-    assert request == {"SKILL": "query", "QUESTION": serve.QUESTION, "TEMPERATURE": 0}
-
-
-def test_only_random_weights_are_called_noise() -> None:
-    assert "noise" not in banner(RuntimeConfig(model="moondream-tiny", device="cpu"))
-    assert "noise" in banner(RuntimeConfig(model="moondream-tiny", device="cpu", weights="random"))
-
-
-# Becomes ready as Triton does, and has ended by the time anybody looks again.
-SHORT_LIVED = """#!{python}
-import sys
-from http.server import BaseHTTPRequestHandler, HTTPServer
-
-class Ready(BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.send_response(200)
-        self.end_headers()
-
-    def log_message(self, *_):
-        pass
-
-[port] = [flag.partition("=")[2] for flag in sys.argv if flag.startswith("--http-port=")]
-HTTPServer(("127.0.0.1", int(port)), Ready).handle_request()
-sys.exit(3)
-"""
+def test_the_demo_takes_what_does_not_contradict_it(started: Callable[..., Any]) -> None:
+    _, _, config = started("--demo", "--device", "cpu", "--max-batch-size", "7")
+    assert (config.model, config.max_batch_size) == ("moondream-tiny", 7)
 
 
 @pytest.mark.parametrize(
-    ("script", "said"),
+    "contradiction", [("--model", "moondream2"), ("--device", "cuda"), ("--model-path", "here")]
+)
+def test_the_demo_and_another_model_are_refused(refused: Refused, contradiction: tuple[str, str]) -> None:
+    said = refused("--demo", *contradiction)
+    assert " is ".join(contradiction) in said and "leave one of them out" in said
+
+
+def test_every_option_of_the_engine_reaches_the_model_and_wins(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, started: Callable[..., Any]
+) -> None:
+    repository = repository_with(tmp_path, {"max_queue": "3", "max_batch_size": "3", "max_context": "300"})
+    monkeypatch.setenv("KESTREL_MAX_BATCH_SIZE", "5")
+    monkeypatch.setenv("KESTREL_MAX_QUEUE", "5")
+    options = ["--model=moondream-tiny", "--device=cpu", "--max-queue=9", "--weights-seed=4"]
+    triton, _, config = started(f"--model-repository={repository}", *options)
+    assert (config.max_queue, config.max_batch_size, config.max_context) == (9, 5, 300)
+    child = RuntimeConfig.from_parameters({"max_context": "300"}, 0, triton.environment)
+    assert child == config and child.seed == 4
+
+
+def test_it_listens_on_this_machine_alone_unless_told(started: Callable[..., Any]) -> None:
+    assert started("--demo")[1].host == "127.0.0.1"
+    assert started("--demo", "--host", "0.0.0.0")[1].host == "0.0.0.0"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
     [
-        (
-            SHORT_LIVED,
-            ["answers after", "ended (exit code 3); starting it again", "answering again", "giving up"],
-        ),
-        ("#!/bin/sh\nexit 7\n", ["the server ended (exit code 7) before it was ready"]),
+        (("--host", "256.1.2.3"), 'host "256.1.2.3" cannot be used'),
+        (("--host", "192.0.2.7"), "of 192.0.2.7 cannot be used"),
+        (("--device", "abacus"), 'device "abacus" is not one'),
+        (("--max-batch-size", "2.5"), 'max_batch_size is "2.5"; it must be a whole number'),
+        (("--flashinfer", "on"), 'flashinfer is "on"; it can be auto, off, required'),
+        (("--", "--http-address=0.0.0.0"), "--http-address is set by kestrel itself; give --host"),
+        (("--", "--metrics-port", "9"), "--metrics-port is set by kestrel itself"),
+        (("moondream2",), '"moondream2" is no flag of tritonserver'),
     ],
 )
-def test_a_server_that_keeps_dying_is_given_up(
-    script: str, said: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_what_cannot_be_served_is_said_before_the_start(
+    refused: Refused, arguments: tuple[str, ...], said: str
 ) -> None:
-    monkeypatch.setattr(serve, "MAX_RESTARTS", 1)
-    server = executable(tmp_path / "tritonserver", script.replace("{python}", sys.executable))
-    options = ServeOptions(free_port(), free_port(), free_port(), tmp_path, 1)
-    screen = console()
-    config = RuntimeConfig(model="moondream2", device="cpu")
-    supervisor = serve.Supervisor(Installation(server, server, {}), options, config, screen)
-    assert supervisor.run() == 1
-    text = screen.file.getvalue()  # type: ignore[attr-defined]
-    places = [text.find(part) for part in said]
-    assert -1 not in places and places == sorted(places), text
+    assert said in refused(*arguments)
+
+
+def test_a_misspelt_variable_is_refused(refused: Refused) -> None:
+    assert "KESTREL_MODLE; did you mean KESTREL_MODEL?" in refused(KESTREL_MODLE="moondream2")
+
+
+def test_a_machine_without_shared_memory_is_told_so(
+    refused: Refused, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(checks, "SHARED_MEMORY", tmp_path / "shm")
+    assert "shm cannot be used (No such file or directory)" in refused()

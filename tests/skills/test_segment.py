@@ -8,12 +8,13 @@ from fakes import FakeEngine, FakeRuntime
 from goldens import golden_language
 
 from kestrel_core.intake.tokenizer import Tokenizer
-from kestrel_core.loop.sequence import GO_ON, Turn
+from kestrel_core.loop.sequence import GO_ON, Outcome
 from kestrel_core.loop.step import Kind, PreparedImage, Sample, Size, Span
 from kestrel_core.moondream.checkpoint.config_file import parse_config
 from kestrel_core.moondream.config import MOONDREAM2, MOONDREAM3, MOONDREAM_TINY, Template
 from kestrel_core.protocol.errors import InvalidRequest, UnsupportedSkill
 from kestrel_core.protocol.messages import Request, Settings
+from kestrel_core.skills.registry import builtin_skills
 from kestrel_core.skills.segment import SegmentSkill
 from kestrel_core.skills.spec import Language
 
@@ -34,11 +35,16 @@ def reply_of(**settings: Any) -> Any:
     return SegmentSkill().reply(replace(ask(), settings=Settings(**settings)), TINY)
 
 
+def reply_within(max_tokens: int) -> Any:
+    config = replace(MOONDREAM_TINY, dialog=replace(MOONDREAM_TINY.dialog, max_tokens=max_tokens))
+    return SegmentSkill().reply(ask(), Language(config, TINY.tokenizer))
+
+
 def subpath(*numbers: float) -> list[Sample]:
     return [Sample(OPEN), *(Sample(COORD, coord=number) for number in numbers)]
 
 
-def say(reply: Any, samples: list[Sample]) -> list[Turn]:
+def say(reply: Any, samples: list[Sample]) -> list[Outcome]:
     return [reply.take(sample) for sample in samples]
 
 
@@ -59,12 +65,11 @@ def test_the_object_follows_a_space() -> None:
         (ask(object=" "), "OBJECT is empty"),
         (ask(image=None), "IMAGE is required for segment"),
         (ask(spatial_refs=[[0.1, 0.2]]), "SPATIAL_REFS are not known to segment"),
-        (ask(spatial_refs=[[0.1, 2]]), "fractions of the picture"),
     ],
 )
 def test_arguments_that_cannot_be_served_are_named(request_: Request, said: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
-        SegmentSkill().prompt(request_, TINY)
+        builtin_skills().check(request_).prompt(request_, TINY)
     assert said in str(caught.value)
 
 
@@ -77,8 +82,6 @@ def test_the_published_models_refuse(name: Any) -> None:
         "segment is not supported by this model: its prompt and path tokens are not published; "
         "use detect for boxes or point for points"
     )
-    with pytest.raises(UnsupportedSkill, match=r"^segment is not supported"):
-        SegmentSkill().reply(ask(), language)
 
 
 def test_a_config_file_may_bring_the_template() -> None:
@@ -90,9 +93,9 @@ def test_a_config_file_may_bring_the_template() -> None:
 def test_an_outline_follows_its_box_and_is_relative_to_it() -> None:
     reply = reply_of()
     assert say(reply, BOX + subpath(*TRIANGLE)) == [GO_ON] * 10
-    # As a turn, so that whatever read on along the path is void.
-    assert reply.take(Sample(CLOSE)) == Turn(feed=(CLOSE,))
-    assert reply.take(Sample(EOS, coord=0.9)) == Turn(finish="stop")
+    # Fed explicitly, so that whatever read on along the path is void.
+    assert reply.take(Sample(CLOSE)) == Outcome(feed=(CLOSE,))
+    assert reply.take(Sample(EOS, coord=0.9)) == Outcome(finish="stop")
     assert reply.output() == {"segments": [{"svg_path": "M 0.5 0 L 1 1 L 0 1 Z", "bbox": BBOX}]}
 
 
@@ -111,7 +114,7 @@ def test_every_object_has_its_own_path() -> None:
 
 def test_there_may_be_none() -> None:
     reply = reply_of()
-    assert reply.take(Sample(EOS, coord=0.3)) == Turn(finish="stop")
+    assert reply.take(Sample(EOS, coord=0.3)) == Outcome(finish="stop")
     assert reply.output() == {"segments": []}
 
 
@@ -138,31 +141,33 @@ def test_what_encloses_nothing_is_dropped() -> None:
 def test_an_unfinished_path_is_left_out() -> None:
     reply = reply_of()
     say(reply, [*BOX, *subpath(*TRIANGLE), Sample(CLOSE), *BOX, *subpath(*SQUARE)])
-    assert reply.cut() == Turn(finish="length")
+    assert reply.cut() == Outcome(finish="length")
     assert paths(reply) == ["M 0.5 0 L 1 1 L 0 1 Z"]
 
 
 def test_the_limit_of_objects_ends_the_reply_with_the_last_path() -> None:
     reply = reply_of(max_objects=2)
-    turns = say(reply, [*BOX, *subpath(*TRIANGLE), Sample(CLOSE)] * 2)
-    assert [turn.finish for turn in turns] == [None] * 21 + ["length"]
+    outcomes = say(reply, [*BOX, *subpath(*TRIANGLE), Sample(CLOSE)] * 2)
+    assert [outcome.finish for outcome in outcomes] == [None] * 21 + ["length"]
     assert len(paths(reply)) == 2
 
 
 def test_the_limit_of_tokens_bounds_all_paths_together() -> None:
-    reply = reply_of(max_tokens=11)
-    turns = say(reply, [*BOX, *subpath(*TRIANGLE), Sample(CLOSE), *BOX, *subpath(0.1, 0.2)])
-    assert [turn.finish for turn in turns] == [None] * 16 + ["length"]
+    reply = reply_within(11)
+    outcomes = say(reply, [*BOX, *subpath(*TRIANGLE), Sample(CLOSE), *BOX, *subpath(0.1, 0.2)])
+    assert [outcome.finish for outcome in outcomes] == [None] * 16 + ["length"]
     assert len(paths(reply)) == 1
-    reply = reply_of(max_tokens=8)
-    turns = say(reply, [*BOX, *subpath(*TRIANGLE), Sample(CLOSE)])
-    assert turns[-1] == Turn(finish="length") and len(paths(reply)) == 1
+    reply = reply_within(8)
+    outcomes = say(reply, [*BOX, *subpath(*TRIANGLE), Sample(CLOSE)])
+    assert outcomes[-1] == Outcome(finish="length") and len(paths(reply)) == 1
 
 
 def test_a_path_nobody_limits_ends_at_the_model_s_own_limit() -> None:
     reply = reply_of()
-    turns = say(reply, [*BOX, *subpath(*[0.5] * (MOONDREAM_TINY.dialog.max_tokens - 1))])
-    assert [turn.finish for turn in turns].index("length") == 3 + MOONDREAM_TINY.dialog.max_tokens - 1
+    outcomes = say(reply, [*BOX, *subpath(*[0.5] * (MOONDREAM_TINY.dialog.max_tokens - 1))])
+    assert [outcome.finish for outcome in outcomes].index(
+        "length"
+    ) == 3 + MOONDREAM_TINY.dialog.max_tokens - 1
 
 
 def test_only_the_grammar_s_tokens_can_be_chosen() -> None:

@@ -4,12 +4,13 @@ from typing import Any, Literal
 import pytest
 from goldens import golden_language
 
-from kestrel_core.loop.sequence import GO_ON, Turn
+from kestrel_core.loop.sequence import GO_ON, Outcome
 from kestrel_core.loop.step import Coord, Kind, PreparedImage, Sample, Size
 from kestrel_core.moondream.config import LEGACY_DIALOG
 from kestrel_core.protocol.errors import InvalidRequest
 from kestrel_core.protocol.messages import Request, Settings
-from kestrel_core.skills.spatial import SpatialSkill
+from kestrel_core.skills.registry import builtin_skills
+from kestrel_core.skills.spatial import DetectSkill, PointSkill
 from kestrel_core.skills.spec import Language
 
 MD2, MD3 = golden_language("md2"), golden_language("md3")
@@ -25,13 +26,13 @@ def ask(skill: Skill, image: PreparedImage | None = IMAGE, **arguments: Any) -> 
 
 def reply_of(skill: Skill, language: Language = MD3, max_objects: int | None = None) -> Any:
     request = replace(ask(skill), settings=Settings(max_objects=max_objects))
-    return SpatialSkill(skill).reply(request, language)
+    return builtin_skills()[skill].reply(request, language)
 
 
 def refused(request: Request, language: Language = MD3) -> str:
     assert request.skill in ("point", "detect")
     with pytest.raises(InvalidRequest) as caught:
-        SpatialSkill(request.skill).prompt(request, language)  # type: ignore[arg-type]
+        builtin_skills().check(request).prompt(request, language)
     return str(caught.value)
 
 
@@ -46,13 +47,13 @@ def test_the_object_follows_a_space(
     language: Language, detect: tuple[int, ...], point: tuple[int, ...]
 ) -> None:
     words = language.tokenizer.encode(" red circle")
-    made = SpatialSkill("detect").prompt(ask("detect"), language)
+    made = DetectSkill().prompt(ask("detect"), language)
     assert made.inputs == (*detect, *words, 3) and made.with_image
-    assert SpatialSkill("point").prompt(ask("point"), language).inputs == (*point, *words, 3)
+    assert PointSkill().prompt(ask("point"), language).inputs == (*point, *words, 3)
 
 
 def test_a_point_request_may_carry_spatial_references() -> None:
-    made = SpatialSkill("point").prompt(ask("point", object="gaze", spatial_refs=[[0.5, 0.25]]), MD3)
+    made = PointSkill().prompt(ask("point", object="gaze", spatial_refs=[[0.5, 0.25]]), MD3)
     words = MD3.tokenizer.encode(" gaze")
     assert made.inputs == (1, 95, 94, 274, 99, 2, Coord(0.5), Coord(0.25), *words, 3)
 
@@ -62,10 +63,10 @@ def test_a_point_request_may_carry_spatial_references() -> None:
     [
         (Request("detect", {}, IMAGE), "OBJECT is required for detect"),
         (ask("point", object=""), "OBJECT is empty"),
-        (ask("detect", object=["dog"]), "OBJECT is a list; it must be a str"),
+        (ask("detect", object=["dog"]), "OBJECT is a list; it must be a string"),
         (ask("detect", image=None), "IMAGE is required for detect"),
         (ask("point", image=None), "IMAGE is required for point"),
-        (ask("detect", spatial_refs=[[0.1, 0.2]]), "SPATIAL_REFS are not known to detect"),
+        (ask("detect", spatial_refs=[[0.1, 0.2]]), 'detect takes no "spatial_refs"; known are object'),
         (ask("point", spatial_refs=[[0.1, 2]]), "fractions of the picture"),
     ],
 )
@@ -84,7 +85,7 @@ def test_a_box_is_its_centre_and_size() -> None:
         kinds.append(reply.readout().kind)
         assert reply.take(sample) == GO_ON
     assert kinds == [Kind.OBJECT, Kind.COORD, Kind.SIZE] and reply.readout().kind is Kind.OBJECT
-    assert reply.take(Sample(EOS, coord=0.9)) == Turn(finish="stop")
+    assert reply.take(Sample(EOS, coord=0.9)) == Outcome(finish="stop")
     # Not clipped: boxes may leave the picture.
     box = {"x_min": 0.25, "y_min": -0.125, "x_max": 0.75, "y_max": 0.625}
     assert reply.output() == {"objects": [box]}
@@ -104,7 +105,7 @@ def test_points_take_two_samples_each() -> None:
 @pytest.mark.parametrize("skill", ["point", "detect"])
 def test_there_may_be_none(skill: Skill) -> None:
     reply = reply_of(skill)
-    assert reply.take(Sample(EOS, coord=0.3)) == Turn(finish="stop")
+    assert reply.take(Sample(EOS, coord=0.3)) == Outcome(finish="stop")
     assert reply.output() == {"objects" if skill == "detect" else "points": []}
 
 
@@ -117,16 +118,16 @@ def test_any_token_but_the_end_means_another_one() -> None:
 
 def test_the_limit_ends_the_reply_with_its_last_object() -> None:
     reply = reply_of("point", max_objects=2)
-    turns = [reply.take(s) for s in [Sample(COORD, coord=0.1), Sample(coord=0.2)] * 2]
-    assert turns == [GO_ON, GO_ON, GO_ON, Turn(finish="length")]
+    outcomes = [reply.take(s) for s in [Sample(COORD, coord=0.1), Sample(coord=0.2)] * 2]
+    assert outcomes == [GO_ON, GO_ON, GO_ON, Outcome(finish="length")]
     assert len(reply.output()["points"]) == 2
 
 
 @pytest.mark.parametrize(("language", "limit"), [(MD2, 50), (MD3, 150)])
 def test_the_generation_sets_the_limit_that_nobody_asked_for(language: Language, limit: int) -> None:
     reply = reply_of("point", language)
-    turns = [reply.take(s) for _ in range(limit) for s in (Sample(COORD, coord=0.1), Sample(coord=0.2))]
-    assert [turn.finish for turn in turns].index("length") == 2 * limit - 1
+    outcomes = [reply.take(s) for _ in range(limit) for s in (Sample(COORD, coord=0.1), Sample(coord=0.2))]
+    assert [outcome.finish for outcome in outcomes].index("length") == 2 * limit - 1
 
 
 def test_later_decisions_of_moondream_3_weigh_coordinate_against_end() -> None:
@@ -159,4 +160,4 @@ def test_an_unfinished_reply_gives_the_objects_it_has() -> None:
 
 
 def test_samples_are_always_the_likeliest() -> None:
-    assert SpatialSkill("point").greedy and SpatialSkill("detect").greedy
+    assert PointSkill().greedy and DetectSkill().greedy

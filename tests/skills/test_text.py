@@ -6,12 +6,13 @@ from goldens import golden_language
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kestrel_core.loop.sequence import Reply, Turn
+from kestrel_core.loop.sequence import Outcome, Reply
 from kestrel_core.loop.step import Coord, Kind, PreparedImage, Sample, Size
 from kestrel_core.moondream.config import LEGACY_DIALOG
 from kestrel_core.protocol.errors import InvalidRequest
 from kestrel_core.protocol.messages import Request, Settings
-from kestrel_core.skills.spec import Language, SkillRegistry
+from kestrel_core.skills.registry import SkillRegistry
+from kestrel_core.skills.spec import Language
 from kestrel_core.skills.text import CaptionSkill, QuerySkill, StopStrings
 
 MD2, MD3 = golden_language("md2"), golden_language("md3")
@@ -41,17 +42,17 @@ def letters(text: str, language: Language = MD3) -> list[int]:
     return [i for letter in text for i in language.tokenizer.encode(letter)]
 
 
-def say(reply: Reply, tokens: list[int]) -> list[Turn]:
+def say(reply: Reply, tokens: list[int]) -> list[Outcome]:
     return [reply.take(Sample(token)) for token in tokens]
 
 
 def refused(request: Request, language: Language = MD3) -> str:
     with pytest.raises(InvalidRequest) as caught:
-        SKILLS[request.skill].prompt(request, language)
+        SKILLS.check(request).prompt(request, language)
     return str(caught.value)
 
 
-SKILLS = SkillRegistry(QuerySkill(), CaptionSkill())
+SKILLS = SkillRegistry([QuerySkill(), CaptionSkill()])
 
 
 # Prompts.
@@ -102,21 +103,21 @@ def test_a_caption_is_its_template(language: Language, length: str | None) -> No
     [
         (Request("query", {}, IMAGE), "QUESTION is required for query"),
         (query(question=" \n"), "QUESTION is empty"),
-        (query(question=7), "QUESTION is a int; it must be a str"),
-        (query(reasoning="yes"), "REASONING is a str; it must be a bool"),
+        (query(question=7), "QUESTION is 7; it must be a string"),
+        (query(reasoning="yes"), "REASONING is 'yes'; it must be true or false"),
         (query(image=None, spatial_refs=[[0.1, 0.2]]), "SPATIAL_REFS need an IMAGE"),
         (query(spatial_refs=[[0.1]]), "a row of 1 numbers; a point has 2, a box has 4"),
         (query(spatial_refs=[[0.1, 0.2, 0.3]]), "a row of 3 numbers"),
         (query(spatial_refs=[0.1, 0.2]), "SPATIAL_REFS must be rows of 2 or 4 numbers"),
-        (query(spatial_refs=5), "SPATIAL_REFS must be rows"),
+        (query(spatial_refs=5), "SPATIAL_REFS is 5; it must be a list"),
         (query(spatial_refs=[["a", "b"]]), "SPATIAL_REFS must be rows"),
         (query(spatial_refs=[[0.1, 1.5]]), "numbers are fractions of the picture, from 0 to 1"),
         (query(spatial_refs=[[0.1, float("nan")]]), "from 0 to 1"),
         (query(spatial_refs=[[0.5, 0.1, 0.4, 0.2]]), "it must be x_min, y_min, x_max, y_max"),
-        (query(spatial_refs=[[0.5, 0.5]] * 101), "101 rows; at most 100 are taken"),
+        (query(spatial_refs=[[0.5, 0.5]] * 101), "101 entries; at most 100 are taken"),
         (Request("caption", {"length": "epic"}, IMAGE), 'LENGTH is "epic"; it can be short, normal or long'),
         (Request("caption", {}), "IMAGE is required for caption"),
-        (Request("paint", {}), 'there is no skill "paint"; this server has caption, query'),
+        (Request("paint", {}), 'there is no skill "paint"; known are query, caption'),
     ],
 )
 def test_arguments_that_cannot_be_served_are_named(request_: Request, said: str) -> None:
@@ -140,38 +141,38 @@ def test_old_releases_know_less(request_: Request, said: str) -> None:
 
 def test_an_answer_ends_at_the_end_token_which_is_not_part_of_it() -> None:
     reply = reply_to()
-    turns = say(reply, [*letters("two red circles"), EOS])
-    assert [turn.text for turn in turns if turn.text] == ["two ", "red "]
-    assert turns[-1] == Turn("", "circles", finish="stop")
-    assert all(turn.finish is None and turn.feed is None for turn in turns[:-1])
+    outcomes = say(reply, [*letters("two red circles"), EOS])
+    assert [outcome.text for outcome in outcomes if outcome.text] == ["two ", "red "]
+    assert outcomes[-1] == Outcome("", "circles", finish="stop")
+    assert all(outcome.finish is None and outcome.feed is None for outcome in outcomes[:-1])
     assert reply.output() == {"answer": "two red circles"}
 
 
 def test_an_answer_may_be_empty() -> None:
     reply = reply_to()
-    assert say(reply, [EOS]) == [Turn(finish="stop")]
+    assert say(reply, [EOS]) == [Outcome(finish="stop")]
     assert reply.output() == {"answer": ""}
 
 
 def test_an_answer_ends_after_max_tokens() -> None:
     reply = reply_to(max_tokens=5)
-    turns = say(reply, letters("ab cd"))
-    assert turns[-1] == Turn("", "cd", finish="length") and turns[-2].finish is None
+    outcomes = say(reply, letters("ab cd"))
+    assert outcomes[-1] == Outcome("", "cd", finish="length") and outcomes[-2].finish is None
     assert reply.output() == {"answer": "ab cd"}
 
 
 @pytest.mark.parametrize(("language", "limit"), [(MD2, 768), (MD3, 768)])
 def test_the_model_sets_the_limit_that_nobody_asked_for(language: Language, limit: int) -> None:
     reply = reply_to(language)
-    turns = say(reply, letters("a", language) * limit)
-    assert [turn.finish for turn in turns] == [None] * (limit - 1) + ["length"]
+    outcomes = say(reply, letters("a", language) * limit)
+    assert [outcome.finish for outcome in outcomes] == [None] * (limit - 1) + ["length"]
 
 
 def test_an_unfinished_answer_gives_what_was_shown() -> None:
     reply = reply_to()
     say(reply, letters("two red cir"))
     assert reply.output() == {"answer": "two red "}
-    assert reply.cut() == Turn("", "cir", finish="length")
+    assert reply.cut() == Outcome("", "cir", finish="length")
     assert reply.output() == {"answer": "two red cir"}
 
 
@@ -225,27 +226,27 @@ def test_a_stop_string_across_tokens_ends_the_answer_and_is_cut_off() -> None:
     reply = reply_to(stop=("red cir",))
     said = ""
     for token in letters("two red circles and more"):
-        turn = reply.take(Sample(token))
-        said += turn.text + turn.rest
-        if turn.finish:
+        outcome = reply.take(Sample(token))
+        said += outcome.text + outcome.rest
+        if outcome.finish:
             break
-    assert turn.finish == "stop" and said == "two " and reply.output() == {"answer": "two "}
+    assert outcome.finish == "stop" and said == "two " and reply.output() == {"answer": "two "}
 
 
 def test_text_held_back_for_a_stop_string_is_released_when_it_does_not_come() -> None:
     reply = reply_to(stop=("one two three", "zzz"))
-    turns = say(reply, letters("one two six "))
-    assert [turn.text for turn in turns if turn.text] == ["one two six "]
+    outcomes = say(reply, letters("one two six "))
+    assert [outcome.text for outcome in outcomes if outcome.text] == ["one two six "]
     reply = reply_to(stop=("one two three",))
-    turns = say(reply, [*letters("one two "), EOS])
-    assert [turn.text for turn in turns if turn.text] == []
-    assert turns[-1] == Turn("", "one two ", finish="stop")
+    outcomes = say(reply, [*letters("one two "), EOS])
+    assert [outcome.text for outcome in outcomes if outcome.text] == []
+    assert outcomes[-1] == Outcome("", "one two ", finish="stop")
 
 
 def test_a_stop_string_at_the_limit_counts_as_a_stop() -> None:
     reply = reply_to(stop=("cd",), max_tokens=5)
-    turns = say(reply, letters("ab cd"))
-    assert turns[-1].finish == "stop" and reply.output() == {"answer": "ab "}
+    outcomes = say(reply, letters("ab cd"))
+    assert outcomes[-1].finish == "stop" and reply.output() == {"answer": "ab "}
 
 
 @given(
@@ -274,24 +275,26 @@ def test_stop_strings_show_all_that_precedes_the_first_one(stops: list[str], pie
 
 def test_reasoning_ends_at_the_answer_token_and_prompts_for_the_answer() -> None:
     reply = reasoning_reply()
-    turns = say(reply, letters("I see"))
-    assert turns == [Turn()] * 5, "reasoning is not streamed"
-    assert reply.take(Sample(ANSWER)) == Turn(feed=(ANSWER,))
-    assert say(reply, [*letters("two"), EOS])[-1] == Turn("", "two", finish="stop")
+    outcomes = say(reply, letters("I see"))
+    assert [outcome.reasoning for outcome in outcomes] == ["", "I ", "", "", ""], "word by word"
+    assert reply.take(Sample(ANSWER)) == Outcome(feed=(ANSWER,), reasoning="see")
+    assert say(reply, [*letters("two"), EOS])[-1] == Outcome("", "two", finish="stop")
     assert reply.output() == {"reasoning": {"text": "I see", "grounding": []}, "answer": "two"}
 
 
 def test_reasoning_and_answer_have_max_tokens_each() -> None:
     reply = reasoning_reply(max_tokens=2)
     a, b, c, d = letters("abcd")
-    assert say(reply, [a, b]) == [Turn(), Turn(feed=(b, ANSWER))], "the last thought is fed before the suffix"
+    assert say(reply, [a, b]) == [Outcome(), Outcome(feed=(b, ANSWER), reasoning="ab")], (
+        "the last thought is fed before the suffix"
+    )
     assert say(reply, [c, d])[-1].finish == "length"
     assert reply.output() == {"reasoning": {"text": "ab", "grounding": []}, "answer": "cd"}
 
 
 def test_reasoning_cut_at_a_coordinate_feeds_the_coordinate() -> None:
     reply = reasoning_reply(max_tokens=1)
-    assert reply.take(Sample(COORD, coord=0.5)) == Turn(feed=(Coord(0.5), ANSWER))
+    assert reply.take(Sample(COORD, coord=0.5)) == Outcome(feed=(Coord(0.5), ANSWER))
 
 
 def test_what_is_suppressed_in_reasoning_and_then_in_the_answer() -> None:

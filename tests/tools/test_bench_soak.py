@@ -25,8 +25,8 @@ from kestrel_core.moondream.config import MOONDREAM2, MOONDREAM3, MOONDREAM_TINY
 from kestrel_core.moondream.crops.cutting import choose_tiling
 from kestrel_core.protocol.errors import EngineFailed, InvalidRequest
 from kestrel_core.protocol.messages import Chunk, EngineResult, Finished, Request, Usage, parse_settings
+from kestrel_core.skills.registry import builtin_skills
 from kestrel_core.skills.spec import Language
-from kestrel_core.skills.standard import standard_skills
 from kestrel_tools.bench.charts import draw_chart
 from kestrel_tools.bench.memory import Moment, columns, complaints, look, summary, timeline
 from kestrel_tools.bench.mixture import (
@@ -107,7 +107,7 @@ def test_nothing_is_asked_that_a_model_cannot_do() -> None:
 
 @pytest.mark.parametrize("shape", [MOONDREAM2, MOONDREAM3, MOONDREAM_TINY])
 def test_every_model_can_make_a_prompt_of_what_is_asked(shape: MoondreamConfig) -> None:
-    language, skills = Language(shape, Tokenizer.of_bytes(shape)), standard_skills()
+    language, skills = Language(shape, Tokenizer.of_bytes(shape)), builtin_skills()
     for call in map(mixture(shape).call, range(300)):
         if not call.bad:
             request = Request(call.skill, call.arguments, call.image, parse_settings(call.settings))

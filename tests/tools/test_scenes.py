@@ -17,16 +17,17 @@ from rich.console import Console
 from tiny import tiny_config, tiny_model
 from tiny_folder import save_tiny
 
-from kestrel_core.build import BUNDLED, LoadedModel
+from kestrel_core.build import LoadedModel
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.intake.images import ImageLimits, decode_image
+from kestrel_core.intake.models import MODELS
 from kestrel_core.intake.tokenizer import Tokenizer
 from kestrel_core.loop.step import PreparedImage
 from kestrel_core.moondream.config import MOONDREAM_TINY
 from kestrel_core.protocol.errors import EngineFailed, InvalidRequest, KestrelError
 from kestrel_core.protocol.messages import Request, Settings
+from kestrel_core.skills.registry import builtin_skills
 from kestrel_core.skills.spec import Language
-from kestrel_core.skills.standard import standard_skills
 from kestrel_tools.commands import main
 from kestrel_tools.scenes import asking, command, compare
 from kestrel_tools.scenes.answers import Answer, ServerAnswers, check_pieces
@@ -200,8 +201,8 @@ def test_a_shape_nobody_knows_is_refused(pictures: list[Picture], tmp_path: Path
 
 
 def test_every_request_is_one_the_server_takes(pictures: list[Picture]) -> None:
-    words = Tokenizer.from_file(BUNDLED["moondream-tiny"] / "tokenizer.json", MOONDREAM_TINY)
-    language, skills = Language(MOONDREAM_TINY, words), standard_skills()
+    words = Tokenizer.from_file(MODELS["moondream-tiny"].folder / "tokenizer.json", MOONDREAM_TINY)
+    language, skills = Language(MOONDREAM_TINY, words), builtin_skills()
     kinds = set()
     for picture in pictures:
         for asked in asked_about(picture):

@@ -120,7 +120,7 @@ def _problems(config: MoondreamConfig) -> list[str]:
             found.append(sentence)
 
     must(text.dim % text.n_heads == 0, f"text.dim {text.dim} does not divide into {text.n_heads} heads")
-    must(text.head_dim % 4 == 0, f"heads of {text.head_dim} cannot turn half of their entries in pairs")
+    must(text.head_dim % 4 == 0, f"heads of {text.head_dim} cannot rotate half of their entries in pairs")
     must(
         text.n_heads % text.n_kv_heads == 0,
         f"text.n_heads {text.n_heads} is no multiple of n_kv_heads {text.n_kv_heads}",

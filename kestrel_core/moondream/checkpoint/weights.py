@@ -46,7 +46,7 @@ LEGACY_TRANSPOSED = ("region_model.coordinate_features.weight", "region_model.si
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A tensor of the checkpoint, seen as the model names and turns it."""
+    """A tensor of the checkpoint, seen as the model names and transposes it."""
 
     raw: str
     shape: tuple[int, ...]

@@ -37,7 +37,7 @@ def _resize(picture: Tensor, passes: Iterable[Pass], taps: Iterator[tuple[Tensor
     """`picture`: uint8 [height, width, 3]. Takes as many of the taps as there are passes."""
     for (axis, shape, offset, clips), (indices, weights) in zip(passes, taps, strict=False):
         lines = picture.transpose(0, axis)
-        # Cast and turned in one copy; floats are not cast, so they are turned by themselves.
+        # Cast and transposed in one copy; floats are not cast, so they are transposed by themselves.
         values = lines.to(torch.float32, memory_format=torch.contiguous_format).contiguous().flatten(1)
         sums = embedding_bag(indices.view(shape), values, per_sample_weights=weights.view(shape), mode="sum")
         sums.add_(offset)

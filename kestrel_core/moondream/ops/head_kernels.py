@@ -1,4 +1,4 @@
-"""Kernels between the first matrices of a text block and attention: heads turn, and tau scales them.
+"""Kernels between the first matrices of a text block and attention: heads rotate, and tau scales them.
 
 As in `moondream.kernels`, which offers them.
 """
@@ -9,7 +9,7 @@ import triton.language as tl
 from torch import Tensor
 
 from kestrel_core.moondream.ops.expert_kernels import gelu
-from kestrel_core.moondream.ops.protocol import Cells, Heads, TauWeights, Turned, Turns
+from kestrel_core.moondream.ops.protocol import Cells, Heads, RotaryTables, Rotated, TauWeights
 
 MULTIPROCESSORS = 132  # of an H100 or H200; elsewhere pieces are a little too large or small
 
@@ -21,7 +21,7 @@ def gelu_tanh(x: tl.tensor) -> tl.tensor:
 
 
 @triton.jit
-def _turn(
+def _rotate_heads(
     packed: tl.tensor,
     stride: tl.tensor,
     positions: tl.tensor,
@@ -101,15 +101,15 @@ def _turn(
                 tl.store(k + offset, x.to(k.dtype.element_ty), mask=inside)
 
 
-def turn(
+def rotate(
     packed: Tensor,
     positions: Tensor,
-    turns: Turns,
+    tables: RotaryTables,
     heads: Heads,
     tau: TauWeights | None,
     kv: Cells | None,
     inner_dim: int,
-) -> Turned:
+) -> Rotated:
     num_tokens, (num_heads, num_kv_heads, head_dim) = len(packed), heads
     empty = packed.new_empty
     q = empty((num_tokens, num_heads, head_dim))
@@ -119,11 +119,11 @@ def turn(
     group = next(size for size in (8, 4, 2, 1) if num_heads % size == num_kv_heads % size == 0)
     chunk = 1024
     groups = (num_heads + 2 * num_kv_heads) // group + triton.cdiv(inner_dim, chunk)
-    _turn[(num_tokens, groups)](
+    _rotate_heads[(num_tokens, groups)](
         packed,
         packed.stride(0),
         positions,
-        *turns,
+        *tables,
         partials,
         packed if tau is None else tau.alpha,
         cells,
@@ -136,7 +136,7 @@ def turn(
         HEADS=num_heads,
         KV_HEADS=num_kv_heads,
         HEAD_DIM=head_dim,
-        HALF=turns.cos.shape[1],
+        HALF=tables.cos.shape[1],
         GROUP=group,
         SPLITS=0 if tau is None else len(partials),
         HAS_CELLS=kv is not None,
@@ -144,7 +144,7 @@ def turn(
         CHUNK=chunk,
         num_warps=4,
     )
-    return Turned(q, k, v, inner)
+    return Rotated(q, k, v, inner)
 
 
 @triton.jit

@@ -1,8 +1,8 @@
-"""Kernels of our own, in the kernel language that comes with torch for CUDA: all of `moondream.fused`.
+"""Kernels of our own, in the kernel language that comes with torch for CUDA: all of `ops.protocol.Fused`.
 
-`moondream.plain` says what each computes. Sums and functions are taken in float32 and rounded once, where
-they are stored. Nothing here waits for the device or lets a shape depend on its data, so all of it can be
-captured in a graph, once it has run: the first call of each kernel compiles it.
+`ops.plain` says what each computes. Sums and functions are taken in float32 and rounded once, when they are
+stored. Nothing here waits for the device or lets a shape depend on its data, so all of it can be captured in
+a graph. The first call of a kernel compiles it, so it has to come before the capture.
 """
 
 import torch
@@ -13,10 +13,12 @@ from torch import Tensor
 from kestrel_core.moondream.ops.expert_kernels import experts as experts
 from kestrel_core.moondream.ops.expert_kernels import route as route
 from kestrel_core.moondream.ops.head_kernels import gelu_tanh
-from kestrel_core.moondream.ops.head_kernels import turn as turn
+from kestrel_core.moondream.ops.head_kernels import rotate as rotate
 from kestrel_core.moondream.ops.plain import linear as plain_linear
 from kestrel_core.moondream.ops.plain import linear_sum as plain_linear_sum
 from kestrel_core.moondream.ops.protocol import Norm, Pairs, Scaled
+
+name = "ours"
 
 FLOAT8_MAX = tl.constexpr(448.0)
 FEW_ROWS = 16  # up to here a product is bound by the reading of its weights, and tiles of 16 rows suffice

@@ -1,4 +1,4 @@
-"""The steps of `moondream.fused` in plain torch, on any device: what the kernels are tested against."""
+"""The steps of `ops.protocol.Fused` in plain torch, on any device: what the kernels are tested against."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,18 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from kestrel_core.moondream.ops.protocol import Cells, Heads, Norm, Pairs, Scaled, TauWeights, Turned, Turns
+from kestrel_core.moondream.ops.protocol import (
+    Cells,
+    Heads,
+    Norm,
+    Pairs,
+    RotaryTables,
+    Rotated,
+    Scaled,
+    TauWeights,
+)
+
+name = "torch"
 
 FLOAT8 = torch.float8_e4m3fn
 FLOAT8_MAX = 448.0
@@ -43,15 +54,15 @@ def linear_sum(x: Tensor, weight: Tensor, y: Tensor, other: Tensor, bias: Tensor
     return F.linear(x, weight, bias).addmm_(y, other.T)
 
 
-def turn(
+def rotate(
     packed: Tensor,
     positions: Tensor,
-    turns: Turns,
+    tables: RotaryTables,
     heads: Heads,
     tau: TauWeights | None,
     kv: Cells | None,
     inner_dim: int,
-) -> Turned:
+) -> Rotated:
     qkv_dim = (heads.num + 2 * heads.num_kv) * heads.dim
     qkv, inner = packed[:, :qkv_dim], packed[:, qkv_dim : qkv_dim + inner_dim]
     q, k, v = (
@@ -60,21 +71,21 @@ def turn(
     )
     if tau is not None:
         content = torch.tanh(F.linear(F.gelu(qkv), tau.matrix).float())
-        position = 0.5 + torch.sigmoid(tau.alpha.float() * turns.log[positions, None])
+        position = 0.5 + torch.sigmoid(tau.alpha.float() * tables.log[positions, None])
         by_q, by_v = content.chunk(2, dim=-1)
         q, v = q * (by_q + position)[..., None], v * (by_v + position)[..., None]
-    cos, sin = turns.cos[positions, None], turns.sin[positions, None]
+    cos, sin = tables.cos[positions, None], tables.sin[positions, None]
     q, k, v = (part.to(packed.dtype) for part in (_rotate(q, cos, sin), _rotate(k, cos, sin), v))
     if kv is not None:
         kv.k.index_copy_(0, kv.cells, k)
         kv.v.index_copy_(0, kv.cells, v)
         k, v = kv.k, kv.v
-    return Turned(q, k, v, F.gelu(inner, approximate="tanh"))
+    return Rotated(q, k, v, F.gelu(inner, approximate="tanh"))
 
 
 def _rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    turned = cos.shape[-1]
-    a, b, rest = x.split((turned, turned, x.shape[-1] - 2 * turned), dim=-1)
+    rotated = cos.shape[-1]
+    a, b, rest = x.split((rotated, rotated, x.shape[-1] - 2 * rotated), dim=-1)
     return torch.cat((a * cos - b * sin, a * sin + b * cos, rest), dim=-1)
 
 

@@ -1,7 +1,7 @@
-"""The steps of a block that a device best runs in one go, and who runs them: our own kernels, or plain torch.
+"""The steps of a block that a device best runs in one go.
 
-`moondream.plain` says what each step computes and serves everywhere; `moondream.kernels` does the same on
-CUDA in one pass over memory. Both are modules of functions with these signatures, handed to the fast paths.
+`ops.plain` says what each step computes, and runs everywhere; `ops.kernels` does the same on CUDA in one pass
+over memory. Both are modules of functions with these signatures, which are handed to the fast paths.
 """
 
 from typing import NamedTuple, Protocol
@@ -34,7 +34,7 @@ class Scaled(NamedTuple):
     scales: Tensor
 
 
-class Turns(NamedTuple):
+class RotaryTables(NamedTuple):
     """Rotary and the position part of tau for every position there is. All float32."""
 
     cos: Tensor  # [positions, rotary_dim / 2]
@@ -61,7 +61,7 @@ class Heads(NamedTuple):
     dim: int
 
 
-class Turned(NamedTuple):
+class Rotated(NamedTuple):
     q: Tensor  # [tokens, heads, head_dim]
     k: Tensor  # [tokens, kv_heads, head_dim], or the whole layer of the cache where that was given
     v: Tensor
@@ -69,6 +69,8 @@ class Turned(NamedTuple):
 
 
 class Fused(Protocol):
+    name: str
+
     def add_norm(
         self, x: Tensor, y: Tensor | None, pairs: Pairs | None, norm: Norm | None
     ) -> tuple[Tensor, Tensor]:
@@ -87,19 +89,19 @@ class Fused(Protocol):
         """Two products, x with weight and y with other, in one sum."""
         ...
 
-    def turn(
+    def rotate(
         self,
         packed: Tensor,
         positions: Tensor,
-        turns: Turns,
+        tables: RotaryTables,
         heads: Heads,
         tau: TauWeights | None,
         kv: Cells | None,
         inner_dim: int,
-    ) -> Turned:
+    ) -> Rotated:
         """Rows of q, k, v and `inner_dim` more columns, to what attention and the second matrices take.
 
-        Queries and keys turn, tau scales queries and values, the further columns pass the tanh GELU. With
+        Queries and keys rotate, tau scales queries and values, the further columns pass the tanh GELU. With
         `kv` keys and values are written there. What lies behind those columns is left alone.
         """
         ...

@@ -1,18 +1,24 @@
-"""Which attention serves this device: FlashInfer's, or SDPA's over copies."""
+"""Which paged attention serves this device: FlashInfer's, or SDPA over copies."""
 
 import logging
 
 import torch
 
 from kestrel_core.moondream.config import TextConfig
-from kestrel_core.runtime.attention.protocol import Attention
+from kestrel_core.protocol.errors import EngineFailed
+from kestrel_core.runtime.attention.protocol import PagedAttention
 from kestrel_core.runtime.kv_cache import KVCache
 
 log = logging.getLogger("kestrel")
 
 
-def choose_attention(kv_cache: KVCache, config: TextConfig, max_context: int, flashinfer: str) -> Attention:
-    """FlashInfer's where it is there and can do it; else SDPA's, and a warning that says what it costs."""
+def choose_attention(
+    kv_cache: KVCache, config: TextConfig, max_context: int, flashinfer: str
+) -> PagedAttention:
+    """FlashInfer's where it runs; else SDPA, with a warning that says what it costs.
+
+    `flashinfer` is auto, off or required. Where it is required, SDPA is refused instead.
+    """
     reason = _reason_against_flashinfer(kv_cache, config, flashinfer)
     if reason is None:
         try:
@@ -23,6 +29,8 @@ def choose_attention(kv_cache: KVCache, config: TextConfig, max_context: int, fl
             return attention
         except Exception as error:  # not installed, or no compiler for its kernels
             reason = f"{type(error).__name__}: {error}"
+    if flashinfer == "required":
+        raise EngineFailed(f"FlashInfer is required, and cannot serve: {reason}")
     if kv_cache.k.is_cuda:
         log.warning(
             "serving without FlashInfer (%s): attention copies every sequence's keys and values in each "

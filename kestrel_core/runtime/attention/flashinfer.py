@@ -9,7 +9,7 @@ import torch
 from flashinfer import BatchDecodeWithPagedKVCacheWrapper, BatchPrefillWithPagedKVCacheWrapper
 from torch import Tensor
 
-from kestrel_core.loop.step import Span
+from kestrel_core.loop.step import Running, Span
 from kestrel_core.moondream.config import TextConfig
 from kestrel_core.moondream.text import Attend
 from kestrel_core.runtime.attention.protocol import CachedAttend, DecodeRows, Ints, SpanRows
@@ -24,6 +24,7 @@ DECODE_PLAN_BYTES = (
 
 
 class FlashInferAttention:
+    name = "flashinfer"
     max_captured = 1 << 30
 
     def __init__(self, kv_cache: KVCache, config: TextConfig) -> None:
@@ -63,7 +64,7 @@ class FlashInferAttention:
         decode = self.for_decode(DecodeRows(zeros.long(), indptr, zeros, zeros + 1), captured=False)
         decode.plan(ends)
         decode.begin()(0, q, new, new)
-        rows = SpanRows([Span(0, 0, 1, [0], None)] * 2, 1, ends, ends, ones, zeros, zeros.long())
+        rows = SpanRows([Span(Running(0, [0]), 0, 1, None)] * 2, 1, ends, ends, ones, zeros, zeros.long())
         self.for_spans(rows)(0, q, new, new)
         torch.cuda.synchronize(like.device)
 

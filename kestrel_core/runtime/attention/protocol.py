@@ -1,4 +1,4 @@
-"""What a runtime asks of an attention over pages, and the rows that it is told about."""
+"""What a runtime asks of an attention over pages, and how it describes the rows of a step to it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -90,7 +90,8 @@ class DecodeAttention(Protocol):
         ...
 
 
-class Attention(Protocol):
+class PagedAttention(Protocol):
+    name: str
     max_captured: int  # rows of a decode that may be captured into a graph
 
     def for_decode(self, rows: DecodeRows, captured: bool) -> DecodeAttention: ...

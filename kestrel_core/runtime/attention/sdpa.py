@@ -53,6 +53,8 @@ class SdpaAttention:
 class PagedSdpaAttention:
     """What serves where FlashInfer cannot: gathers keys and values, and needs nothing but torch."""
 
+    name = "sdpa"
+
     def __init__(self, kv_cache: KVCache, max_context: int) -> None:
         self._kv_cache = kv_cache
         self._max_pages = -(-max_context // kv_cache.page_size)

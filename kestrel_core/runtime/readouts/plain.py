@@ -1,4 +1,4 @@
-"""Readouts: from hidden states to tokens, coordinates and sizes, row by row in one batch."""
+"""Readouts row by row, from hidden states to tokens, coordinates and sizes: the specification."""
 
 import hashlib
 import struct
@@ -49,7 +49,7 @@ def _reads_coord(readout: Readout | None, sample: Sample, coord_id: int) -> bool
 
 def _choose(logits: Tensor, spans: Sequence[Span]) -> list[Sample]:
     finite = torch.isfinite(logits).all(-1).tolist()
-    wanted = max(span.sampling.logprobs for span in spans)
+    wanted = max(span.sequence.sampling.logprobs for span in spans)
     logprobs = logits.log_softmax(-1) if wanted else logits
     for row, span in enumerate(spans):
         assert span.readout is not None
@@ -60,12 +60,14 @@ def _choose(logits: Tensor, spans: Sequence[Span]) -> list[Sample]:
         assert span.readout is not None
         if span.readout.choices:
             tokens[row] = span.readout.choices[int(logits[row, list(span.readout.choices)].argmax())]
-        elif finite[row] and span.sampling.temperature > 0 and span.readout.kind is not Kind.OBJECT:
-            tokens[row] = _draw(logits[row], span.sampling, span.draw)
+        elif finite[row] and span.sequence.sampling.temperature > 0 and span.readout.kind is not Kind.OBJECT:
+            tokens[row] = _draw(logits[row], span.sequence.sampling, span.draw)
     samples = [Sample(token=token, finite=sound) for token, sound in zip(tokens, finite, strict=True)]
     for row, span in enumerate(spans):
-        if span.sampling.logprobs:
-            samples[row] = _with_logprobs(samples[row], tokens[row], logprobs[row], span.sampling.logprobs)
+        if span.sequence.sampling.logprobs:
+            samples[row] = _with_logprobs(
+                samples[row], tokens[row], logprobs[row], span.sequence.sampling.logprobs
+            )
     return samples
 
 

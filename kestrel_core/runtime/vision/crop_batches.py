@@ -1,8 +1,8 @@
 """The crops of many pictures through the vision network together, on a stream of their own.
 
 A batch is padded to one of a few sizes, each of which is captured into a graph: a block is some ten launches,
-and of few crops the device is done before the host has launched the next. A picture's crops are never split,
-but for a very long one, which has more of them than a batch.
+and with few crops the device is done with one before the host has launched the next. A picture's crops stay
+in one batch, unless it has more of them than a batch holds.
 """
 
 import logging
@@ -10,14 +10,12 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from threading import Lock
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from kestrel_core.loop.step import PreparedImage
-from kestrel_core.moondream.fast_vision import Attention, FastVision
-from kestrel_core.moondream.ops.choose import choose_fused
 from kestrel_core.moondream.vision import Mosaic, Vision, num_crops
 from kestrel_core.runtime.graphs import Graphs, Work
 from kestrel_core.runtime.vision.crop_uploads import CropUploads
@@ -44,23 +42,17 @@ class CropBatches:
     def __init__(
         self,
         vision: Vision,
-        compile: bool = True,
-        vision_dtype: Literal["auto", "fp8"] = "auto",
+        encode: Callable[[Tensor], Tensor] | None = None,
         max_crops: int = MAX_BATCH_CROPS,
-        attention: Attention = "auto",
         graphs: Graphs | None = None,
     ) -> None:
-        """`compile` allows kernels of our own; with `vision_dtype` "fp8" the blocks multiply in 8 bits;
-        `attention` names the implementation to take, where "auto" tries which is fastest; with `graphs`,
-        which must be nobody else's since they run beside those, batches are captured.
+        """`encode` computes what `vision.encode` does, faster. With `graphs` batches are captured; nobody
+        else may use these graphs, since batches run beside the steps.
         """
         config, self._device = vision.config, vision.pos_emb.device
         on_cuda = self._device.type == "cuda"
         self._vision = vision
-        self._encode: Callable[[Tensor], Tensor] = vision.encode
-        if compile or vision_dtype == "fp8":
-            fused = choose_fused(self._device, allowed=compile)
-            self._encode = FastVision(vision, fused, vision_dtype == "fp8", attention)
+        self._encode = encode or vision.encode
         self._mosaic = Mosaic(config, self._device)
         self._max_crops = max(max_crops, 1 + config.max_crops)  # most pictures fit
         self._stream = torch.cuda.Stream(self._device) if on_cuda else None
@@ -85,9 +77,16 @@ class CropBatches:
                 self._busy_s += began.elapsed_time(ended) / 1e3
             return self._busy_s
 
+    @property
+    def captured(self) -> tuple[int, int]:
+        """How many sizes of batches are captured, and how many there are."""
+        return len(self._captured), len(batch_sizes(self._max_crops))
+
     @torch.inference_mode()
     def warm_up(self) -> None:
-        """Every size once, the largest first; captured where that is wanted and can be. Once for all."""
+        """Run every size once, the largest first, and capture it where that is wanted. Only once for all
+        engines over a model.
+        """
         if self._is_warm:
             return
         self._is_warm = True
@@ -97,6 +96,7 @@ class CropBatches:
                     try:
                         self._captured[size] = self._graphs.capture(partial(self._encode_batch, size))
                     except RuntimeError as error:
+                        self._graphs.refuse_if_required(error)
                         log.warning("encoding pictures without CUDA graphs, which is slower: %s", error)
                         self._graphs = None
                 if self._graphs is None:
@@ -139,7 +139,7 @@ class CropBatches:
         return [Encoded(one, ready) for one in embeddings]
 
     def _run_batch(self, images: Sequence[PreparedImage], count: int) -> None:
-        """Rows past the crops are those of an earlier batch, whose outcome nobody reads."""
+        """The rows behind the crops hold those of an earlier batch; their features are not read."""
         size = next(size for size in batch_sizes(self._max_crops) if size >= count)
         self._uploads.upload(images)
         captured = self._captured.get(size)

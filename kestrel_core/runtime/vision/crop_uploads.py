@@ -1,11 +1,11 @@
 """From prepared pictures to crops on the device, without waiting for it.
 
-A picture that was left whole goes up once and is cut there. One cut on the host goes through one of two
-pinned buffers, each of which is filled again only when the device has read it.
+A picture that was left whole is sent once and cut there. Crops that were cut on the host go through pinned
+buffers.
 """
 
 import math
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Sequence
 
 import numpy as np
@@ -19,22 +19,23 @@ from kestrel_core.moondream.crops.cutting import choose_tiling
 from kestrel_core.moondream.crops.on_device import cut_on_device
 from kestrel_core.moondream.crops.resampling import MAX_PIXELS, plan_crops
 from kestrel_core.moondream.vision import num_crops
-from kestrel_core.runtime.staging import send
+from kestrel_core.runtime.staging import PinnedBuffers, send
 
 MAX_TABLES = 16  # for sizes of pictures lately cut, up to 340 kB each
 
 
 class CropUploads:
     def __init__(self, config: VisionConfig, max_crops: int, device: torch.device) -> None:
-        shape, on_cuda = (config.crop_size, config.crop_size, config.in_channels), device.type == "cuda"
+        shape = (max_crops, config.crop_size, config.crop_size, config.in_channels)
         self._config = config
         self._device = device
-        self._buffers = deque(PinnedCrops((max_crops, *shape), on_cuda) for _ in range(2))
+        # Written as arrays: torch would copy with as many threads as there are cores.
+        self._hosts = PinnedBuffers(shape, device, lambda buffer: buffer.numpy())
         self._tables: OrderedDict[tuple[int, int], dict[str, Tensor]] = OrderedDict()
-        self.crops = torch.zeros((max_crops, *shape), dtype=torch.uint8, device=device)
+        self.crops = torch.zeros(shape, dtype=torch.uint8, device=device)
 
     def upload(self, images: Sequence[PreparedImage]) -> None:
-        """The crops that need encoding into the first of `crops`."""
+        """Write the crops that need encoding to the first rows of `crops`."""
         start, cut = 0, list[tuple[slice, NDArray[np.uint8]]]()
         for image in images:
             count = num_crops(image.tiling)
@@ -45,14 +46,21 @@ class CropUploads:
                 cut.append((place, image.crops[:count]))
             start += count
         if cut:
-            self._buffers[0].copy(cut, self.crops)
-            self._buffers.rotate()
+            self._send(cut)
 
     def warm_up(self) -> None:
-        """The largest picture that is cut here: no other needs more memory."""
+        """Cut the largest picture that is cut here: no other needs more memory."""
         side = math.isqrt(MAX_PIXELS)
         rows, cols = choose_tiling(side, side, self._config)
         self._cut(np.zeros((side, side, 3), np.uint8), self.crops[: 1 + rows * cols])
+
+    def _send(self, cut: Sequence[tuple[slice, NDArray[np.uint8]]]) -> None:
+        """Each picture's crops to their rows."""
+        pixels = self._hosts.open()
+        for place, crops in cut:
+            pixels[place] = crops
+            self.crops[place].copy_(self._hosts.current[place], non_blocking=True)
+        self._hosts.sent()
 
     def _cut(self, rgb: NDArray[np.uint8], crops: Tensor) -> None:
         height, width, _ = rgb.shape
@@ -61,20 +69,3 @@ class CropUploads:
         if len(self._tables) > MAX_TABLES:
             self._tables.popitem(last=False)
         cut_on_device(send({"rgb": rgb}, self._device)["rgb"], plan, tables, crops)
-
-
-class PinnedCrops:
-    def __init__(self, shape: tuple[int, ...], on_cuda: bool) -> None:
-        self._bytes = torch.empty(shape, dtype=torch.uint8, pin_memory=on_cuda)
-        self._array = self._bytes.numpy()  # torch would copy with as many threads as there are cores
-        self._read = torch.cuda.Event() if on_cuda else None
-
-    def copy(self, crops: Sequence[tuple[slice, NDArray[np.uint8]]], out: Tensor) -> None:
-        """Each to its place in `out`."""
-        if self._read is not None:
-            self._read.synchronize()
-        for place, pixels in crops:
-            self._array[place] = pixels
-            out[place].copy_(self._bytes[place], non_blocking=True)
-        if self._read is not None:
-            self._read.record()

@@ -1,4 +1,4 @@
-"""Crops to embeddings, with a small memory: a picture asked for again shortly after is not encoded again."""
+"""From crops to embeddings. Remembers the last few: a picture asked for again soon is not encoded again."""
 
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
@@ -29,8 +29,13 @@ class ImageEncoder:
         return self._batches is not None
 
     @property
+    def captured(self) -> tuple[int, int]:
+        """How many sizes of batches are captured into graphs, and how many there are."""
+        return self._batches.captured if self._batches is not None else (0, 0)
+
+    @property
     def encode_s(self) -> float:
-        """Seconds spent on pictures: the device's, where it works by itself."""
+        """Seconds spent on pictures; where the device works by itself, the device's seconds."""
         return self._encode_s if self._batches is None else self._batches.busy_s() - self._before_s
 
     def __call__(self, image: PreparedImage) -> Tensor:
@@ -46,7 +51,7 @@ class ImageEncoder:
         return [found[image.key].on_current_stream() for image in images]
 
     def warm_up(self) -> None:
-        """Run every size of batch once, so that no request pays for what is made at first sight."""
+        """Run every size of batch once, so that no request pays for what is made on first use."""
         if self._batches is not None:
             self._batches.warm_up()
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from kestrel_core.moondream.config import TextConfig
-from kestrel_core.moondream.fast_text import make_turns
+from kestrel_core.moondream.fast_text import make_rotary_tables
 from kestrel_core.moondream.ops import plain
 from kestrel_core.moondream.ops.protocol import Cells, Heads, Norm, Pairs, TauWeights
 
@@ -103,7 +103,7 @@ def test_heads_turn(kernels: ModuleType, stored: bool, num_heads: int, num_kv_he
     heads, inner_dim, behind = Heads(num_heads, num_kv_heads, 16), 37, 3
     qkv_dim = (num_heads + 2 * num_kv_heads) * 16
     config = TextConfig(dim=16 * num_heads, n_heads=num_heads, n_kv_heads=num_kv_heads, max_context=64)
-    turns = make_turns(config, torch.device("cpu"))
+    tables = make_rotary_tables(config, torch.device("cpu"))
     positions = torch.tensor([0, 1, 17, 1000, 2047])
     packed = randn(5, qkv_dim + inner_dim + behind)
     weights = TauWeights(randn(2 * num_heads, qkv_dim, seed=1) * 0.1, randn(num_heads, seed=2))
@@ -112,8 +112,8 @@ def test_heads_turn(kernels: ModuleType, stored: bool, num_heads: int, num_kv_he
         cells = torch.tensor([9, 0, 3, 4, 11])
         kv = Cells(randn(12, num_kv_heads, 16, seed=3), randn(12, num_kv_heads, 16, seed=4), cells)
         made.append(
-            ops.turn(
-                packed, positions, turns, heads, weights if tau else None, kv if stored else None, inner_dim
+            ops.rotate(
+                packed, positions, tables, heads, weights if tau else None, kv if stored else None, inner_dim
             )
         )
     for ours, expected in zip(*made, strict=True):

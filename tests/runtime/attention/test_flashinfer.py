@@ -15,7 +15,7 @@ from storms import NUM_PAGES, Pictures, Storm
 from tiny import tiny_config, tiny_model
 from torch import Tensor
 
-from kestrel_core.runtime import attention
+from kestrel_core.runtime.attention import choose
 from kestrel_core.runtime.cuda_runtime import CudaRuntime
 from kestrel_core.runtime.torch_runtime import TorchRuntime
 
@@ -114,7 +114,7 @@ def flashinfer(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setitem(sys.modules, "flashinfer", package)
     monkeypatch.setattr(torch.cuda, "Event", Event)
     monkeypatch.setattr(torch.cuda, "synchronize", lambda device: None)
-    monkeypatch.setattr(attention, "_reason_against_flashinfer", lambda *_: None)
+    monkeypatch.setattr(choose, "_reason_against_flashinfer", lambda *_: None)
     yield
     sys.modules.pop("kestrel_core.runtime.attention.flashinfer")
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tiny import tiny_config, tiny_model
 from torch import Tensor, nn
 
-from kestrel_core.loop.step import GREEDY, Coord, Kind, Readout, Sample, Sampling, Span
+from kestrel_core.loop.step import GREEDY, Coord, Kind, Readout, Running, Sample, Sampling, Span
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.runtime.readouts.plain import nucleus, read, uniform
 
@@ -26,7 +26,7 @@ def model() -> Moondream:
 
 
 def span(readout: Readout = TOKEN, sampling: Sampling = GREEDY, draw: int = 0) -> Span:
-    return Span(1, 0, 1, [1], (0,), None, readout, sampling, draw)
+    return Span(Running(1, [1], sampling), 0, 1, (0,), None, readout, draw)
 
 
 def logits(seed: int = 0, rows: int = 1, scale: float = 2.0) -> Tensor:

@@ -1,26 +1,23 @@
 """Pictures in batches: the same embeddings as one by one, whatever shares the batch."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
 from tiny import tiny_config, tiny_model
 
-from kestrel_core.build import LoadedModel
-from kestrel_core.config import RuntimeConfig
 from kestrel_core.intake.images import ImageLimits
 from kestrel_core.intake.preparing import Preparer
-from kestrel_core.intake.tokenizer import Tokenizer
 from kestrel_core.loop.step import PreparedImage
 from kestrel_core.moondream.config import MOONDREAM2
 from kestrel_core.moondream.crops.cutting import cut_crops
 from kestrel_core.moondream.crops.resampling import can_cut
+from kestrel_core.moondream.fast_vision import FastVision
+from kestrel_core.moondream.ops import plain
 from kestrel_core.moondream.vision import num_crops
+from kestrel_core.runtime.fast_paths import FastPaths
 from kestrel_core.runtime.vision.crop_batches import CropBatches, batch_sizes
 from kestrel_core.runtime.vision.image_encoder import ImageEncoder, encode_image
-from kestrel_core.skills.spec import Language
 
 CONFIG = tiny_config(2)
 
@@ -35,11 +32,12 @@ def picture(seed: int, tiling: tuple[int, int]) -> PreparedImage:
 PICTURES = [picture(i, tiling) for i, tiling in enumerate([(2, 3), (1, 1), (3, 4), (1, 2), (1, 1), (3, 3)])]
 
 
-@pytest.mark.parametrize("compile", [False, True])
+@pytest.mark.parametrize("fast", [False, True])
 @pytest.mark.parametrize("max_crops", [1, 14, 64])
-def test_pictures_of_a_batch_are_what_they_are_alone(compile: bool, max_crops: int) -> None:
+def test_pictures_of_a_batch_are_what_they_are_alone(fast: bool, max_crops: int) -> None:
     vision = tiny_model(CONFIG, seed=2).vision
-    together = CropBatches(vision, compile, max_crops=max_crops)(PICTURES)
+    encode = FastVision(vision, plain) if fast else None
+    together = CropBatches(vision, encode, max_crops=max_crops)(PICTURES)
     for encoded, image in zip(together, PICTURES, strict=True):
         alone = encode_image(vision, torch.from_numpy(image.crops), image.tiling)
         torch.testing.assert_close(encoded.on_current_stream(), alone, atol=1e-5, rtol=1e-5)
@@ -48,7 +46,7 @@ def test_pictures_of_a_batch_are_what_they_are_alone(compile: bool, max_crops: i
 def test_a_picture_of_more_crops_than_a_batch_goes_in_parts() -> None:
     vision = tiny_model(CONFIG, seed=2).vision
     long = picture(9, (1, 30))
-    encoded = CropBatches(vision, max_crops=14)([PICTURES[0], long, PICTURES[1]])
+    encoded = CropBatches(vision, FastVision(vision, plain), max_crops=14)([PICTURES[0], long, PICTURES[1]])
     for found, image in zip(encoded, (PICTURES[0], long, PICTURES[1]), strict=True):
         alone = encode_image(vision, torch.from_numpy(image.crops), image.tiling)
         torch.testing.assert_close(found.embeddings, alone, atol=1e-5, rtol=1e-5)
@@ -64,7 +62,7 @@ def test_no_batch_is_larger_than_it_may_be_nor_encodes_a_tile_twice(monkeypatch:
 
     monkeypatch.setattr(vision, "encode", counting)
     assert [num_crops(image.tiling) for image in PICTURES] == [7, 1, 13, 3, 1, 10]
-    CropBatches(vision, compile=False, max_crops=20)(PICTURES)
+    CropBatches(vision, max_crops=20)(PICTURES)
     assert sizes == [8, 20, 10], "17 crops are padded to 20"
 
 
@@ -112,7 +110,7 @@ def test_a_picture_cut_by_the_device_has_the_embeddings_of_its_crops() -> None:
         crops = cut_crops(rgb, config.vision)
         cut.append(PreparedImage(str(index), crops.pixels, crops.tiling))
         whole.append(PreparedImage(str(index), None, crops.tiling, rgb) if index % 5 else cut[-1])
-    batches = CropBatches(vision, compile=False)
+    batches = CropBatches(vision)
     for ours, expected in zip(batches(whole), batches(cut), strict=True):
         torch.testing.assert_close(ours.embeddings, expected.embeddings, atol=1e-6, rtol=1e-6)
     assert {image.tiling for image in cut} > {(1, 1)}
@@ -148,11 +146,10 @@ def test_batches_are_made_and_warmed_up_once_for_all_engines_over_a_model(
         return encode(crops)
 
     monkeypatch.setattr(network.vision, "encode", counting)
-    model = LoadedModel(network, Language(config, Tokenizer.of_bytes(config)), torch.device("cpu"))
-    plain = RuntimeConfig(device="cpu", compile="off", cuda_graphs=False)
-    batches = model.crop_batches(plain)
-    assert model.crop_batches(replace(plain, max_batch_size=9)) is batches
-    assert model.crop_batches(replace(plain, compile="auto")) is not batches
+    paths = FastPaths(network)
+    batches = paths.crop_batches("off", "auto", "off")
+    assert paths.crop_batches("off", "auto", "off") is batches
+    assert paths.crop_batches("auto", "auto", "off") is not batches
     for _ in range(2):
         ImageEncoder(network.vision, batches).warm_up()
     assert sizes == batch_sizes(64)[::-1]

@@ -20,7 +20,7 @@ from rich.console import Console
 from kestrel_core.build import LoadedModel, open_model, parse_device, start_engine
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.engine import InferenceEngine
-from kestrel_core.loop.metrics import exported
+from kestrel_core.loop.metrics import totals
 from kestrel_core.protocol.errors import EngineFailed, InvalidRequest
 from kestrel_core.protocol.messages import EngineResult, Usage
 from kestrel_tools.bench.callers import Answered, Ask, Counts, Window, closed_loop
@@ -145,9 +145,7 @@ async def _engine(
 
     async def look() -> Counts:
         snapshot = engine.metrics()
-        series = exported(snapshot | {"open": 0, "refused": {}})
-        counts = {one.name: one.value for one in series if not one.labels}
-        return counts | {name: snapshot[name] for name in MEMORY.values() if name in snapshot}
+        return totals(snapshot) | {name: snapshot[name] for name in MEMORY.values() if name in snapshot}
 
     try:
         yield Subject(ask, look)

@@ -17,7 +17,7 @@ from rich.console import Console
 
 from kestrel_core.build import assemble_engine, open_model
 from kestrel_core.config import RuntimeConfig
-from kestrel_core.loop.step import Kind, Launched, Readout, Runtime, Span, StepPlan
+from kestrel_core.loop.step import Kind, Readout, Running, Runtime, Span, StepInFlight, StepPlan
 from kestrel_core.moondream.config import MoondreamConfig
 from kestrel_core.protocol.errors import InvalidRequest
 from kestrel_tools.bench.floors import decode_bytes, measure_pace
@@ -100,7 +100,9 @@ def time_decode(
         runtime.launch(plan).collect()
     readout = Readout(Kind.TOKEN, suppressed=(shape.tokenizer.answer_id,))  # as of a query's later tokens
     plans = (
-        StepPlan([Span(slot, at, at + 1, pages, None, None, readout) for slot, pages in tables.items()])
+        StepPlan(
+            [Span(Running(slot, pages), at, at + 1, None, None, readout) for slot, pages in tables.items()]
+        )
         for at in range(start, start + WARM_UP_STEPS + steps)
     )
     return _time_steps(runtime, plans)[WARM_UP_STEPS:]
@@ -128,16 +130,25 @@ def _prompts(
         for start in range(0, length, step_tokens):
             stop = min(start + step_tokens, length)
             yield StepPlan(
-                [Span(slot, start, stop, pages, words[start:stop], None, readout if stop == length else None)]
+                [
+                    Span(
+                        Running(slot, pages),
+                        start,
+                        stop,
+                        words[start:stop],
+                        None,
+                        readout if stop == length else None,
+                    )
+                ]
             )
 
 
 def _time_steps(runtime: Runtime, plans: Iterator[StepPlan]) -> list[StepTime]:
     times: list[StepTime] = []
-    pending: Launched | None = None
+    pending: StepInFlight | None = None
     for plan in plans:
         began = perf_counter()
-        launched: Launched | None = runtime.launch(plan)
+        launched: StepInFlight | None = runtime.launch(plan)
         launched_at = perf_counter()
         if runtime.overlaps:
             launched, pending = pending, launched

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from kestrel_core.build import assemble_engine, open_model
 from kestrel_core.config import RuntimeConfig
-from kestrel_core.loop.step import Kind, PreparedImage, Readout, Runtime, Span, StepPlan
+from kestrel_core.loop.step import Kind, PreparedImage, Readout, Running, Runtime, Span, StepPlan
 from kestrel_core.moondream.config import MoondreamConfig
 from kestrel_core.protocol.errors import InvalidRequest
 from kestrel_tools.bench.decode import page_tables
@@ -96,6 +96,6 @@ def prompts(runtime: Runtime, shape: MoondreamConfig, count: int, image: Prepare
     spans = []
     for slot, pages in page_tables(runtime, count, prefix + WORDS).items():
         words = rng.integers(16, shape.text.vocab_size, WORDS).tolist()
-        spans.append(Span(slot, 0, prefix, pages, None, image))
-        spans.append(Span(slot, prefix, prefix + WORDS, pages, words, None, Readout(Kind.TOKEN)))
+        spans.append(Span(Running(slot, pages), 0, prefix, None, image))
+        spans.append(Span(Running(slot, pages), prefix, prefix + WORDS, words, None, Readout(Kind.TOKEN)))
     return StepPlan(spans)

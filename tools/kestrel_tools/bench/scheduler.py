@@ -10,7 +10,7 @@ import os
 import platform
 import random
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import quantiles
 from time import perf_counter_ns
@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from kestrel_core.intake.tokenizer import Tokenizer
+from kestrel_core.loop.inbox import Ticket
 from kestrel_core.loop.metrics import Metrics
 from kestrel_core.loop.step import PreparedImage, Sample, StepPlan
 from kestrel_core.loop.step_loop import QueueLimits, StepLoop
@@ -28,8 +29,8 @@ from kestrel_core.protocol.messages import Event, Request, Settings
 from kestrel_core.scheduler.pages import PagePool
 from kestrel_core.scheduler.prefix_cache import PrefixCache
 from kestrel_core.scheduler.scheduler import Limits, Scheduler, Update
+from kestrel_core.skills.registry import builtin_skills
 from kestrel_core.skills.spec import Language
-from kestrel_core.skills.standard import standard_skills
 from kestrel_tools.bench.machine import cpu_name
 
 PAGE_SIZE = 10  # of both generations: it divides their image prefix
@@ -98,9 +99,10 @@ class Subject:
         self._loop = StepLoop(
             self._runtime,
             self._scheduler,
-            standard_skills(),
+            builtin_skills(),
             language,
             no_image,
+            InlineWorkers(),
             QueueLimits(running + waiting, 1, max_context, priority_s=1.0, default_timeout_s=None),
             Metrics(),
         )
@@ -191,5 +193,15 @@ class Drawn:
         return self.samples
 
 
-def no_image(source: object) -> PreparedImage:
+class InlineWorkers:
+    """In place of worker threads: prepares requests in the thread that submits them."""
+
+    def submit(self, work: Callable[[Ticket], None], ticket: Ticket, /) -> None:
+        work(ticket)
+
+    def shutdown(self) -> None:
+        pass
+
+
+def no_image(source: object, may_decode: Callable[[str], bool]) -> PreparedImage:
     raise AssertionError("nobody sends a picture here")

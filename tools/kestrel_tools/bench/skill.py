@@ -7,8 +7,8 @@ ones after a word or two: both would make a measurement count other work than it
 
 from kestrel_core.loop.sequence import Reply
 from kestrel_core.protocol.messages import Request
-from kestrel_core.skills.spec import Language, SkillRegistry
-from kestrel_core.skills.standard import standard_skills
+from kestrel_core.skills.registry import SkillRegistry, builtin_skills
+from kestrel_core.skills.spec import Language
 from kestrel_core.skills.text import QuerySkill, TextReply
 
 NO_TOKEN = -1
@@ -29,4 +29,4 @@ class EndlessQuery(QuerySkill):
 
 def endless_skills() -> SkillRegistry:
     """The standard ones, with a query that has no end: callers ask as they always do."""
-    return standard_skills().with_skill(EndlessQuery())
+    return builtin_skills().with_skill(EndlessQuery())

@@ -24,8 +24,8 @@ from torch import Tensor
 
 from kestrel_core.moondream.checkpoint.weights import random_weights
 from kestrel_core.moondream.config import MOONDREAM2, MOONDREAM3, MoondreamConfig, TextConfig, VisionConfig
-from kestrel_core.moondream.fast_text import speed_up
-from kestrel_core.moondream.fast_vision import Attention, FastVision, attention_by, deviation
+from kestrel_core.moondream.fast_text import FastText
+from kestrel_core.moondream.fast_vision import AttentionBackend, FastVision, attention_by, deviation
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.moe import MoE
 from kestrel_core.moondream.ops import plain
@@ -127,7 +127,7 @@ def vision_stages(
 ) -> Iterator[Measured]:
     config = vision.config
     side = config.crop_size
-    backends: list[Attention] = (
+    backends: list[AttentionBackend] = (
         ["cudnn", "flash", "efficient"] if place.device.type == "cuda" else ["default"]
     )
     fast = FastVision(vision, fused)
@@ -149,7 +149,7 @@ def vision_stages(
             yield Measured("vision", size, name, ms, floor, remark)
 
 
-def compiled_encoder(vision: Vision, attention: Attention) -> Callable[[Tensor], Tensor]:
+def compiled_encoder(vision: Vision, attention: AttentionBackend) -> Callable[[Tensor], Tensor]:
     encode = torch.compile(vision.encode, dynamic=True)
 
     def run(crops: Tensor) -> Tensor:
@@ -258,14 +258,13 @@ def text_stages(
     if fused is not plain:
         ways["packed, kernels"] = fused
     for way, ops in ways.items():
-        if ops is not None:
-            speed_up(text, ops)
+        forward = text if ops is None else FastText(text, ops)
         for tokens in sizes:
             x = place.randn(tokens, text.config.dim)
             positions = torch.arange(tokens, device=place.device) % text.config.max_context
             has_loop = ops is None and text.config.moe is not None
             graphed = tokens <= GRAPHED_TOKENS and not has_loop and place.dtype == torch.bfloat16
-            ms = place.ms(partial(text, x, positions, queries), graphed)
+            ms = place.ms(partial(forward, x, positions, queries), graphed)
             num_bytes, flops = text_cost(text, x)
             layers = text.config.n_layers
             floor = floor_ms(num_bytes / layers, flops / layers)

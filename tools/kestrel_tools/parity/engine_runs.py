@@ -12,20 +12,24 @@ from rich.console import Console
 from kestrel_core.build import Engine, LoadedModel, assemble_engine
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.loop.sequence import Prompt, Reply
+from kestrel_core.protocol.arguments import Argument
 from kestrel_core.protocol.errors import KestrelError
 from kestrel_core.protocol.messages import Event, Request
 from kestrel_core.runtime.vision.image_encoder import ImageEncoder
-from kestrel_core.skills.spec import Language, SkillRegistry
+from kestrel_core.skills.registry import SkillRegistry
+from kestrel_core.skills.spec import Language, SkillSpec
 from kestrel_tools.parity.report import Report
 from kestrel_tools.parity.runs import SKILLS, GoldenRun, Recorded, check_run, prompt_of
 
 BATCH_SIZES = (2, 3, 5, 8, 16)
 
 
-class GoldenSkill:
+class GoldenSkill(SkillSpec):
     """A golden run as a request: its arguments are the run and where to put its reply."""
 
     name = "golden"
+    arguments = (Argument("run", GoldenRun), Argument("replies", dict))
+    image = "optional"
     greedy = True
 
     def prompt(self, request: Request, language: Language) -> Prompt:
@@ -59,7 +63,7 @@ def check_engine(
         preempt: float = 0.0,
     ) -> Engine:
         """Run all of `chosen`, with up to `gaps` steps between two arrivals, `times` over on one engine."""
-        engine = assemble_engine(model, config, SkillRegistry(GoldenSkill()), overlaps=gaps % 2 == 1)
+        engine = assemble_engine(model, config, SkillRegistry([GoldenSkill()]), overlaps=gaps % 2 == 1)
         engine.runtime.encode_image = encode_image
         rng = random.Random(len(chosen))
         for _ in range(times):

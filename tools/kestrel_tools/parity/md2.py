@@ -19,7 +19,7 @@ from kestrel_core.loop.step import Coord, Input, PreparedImage, Sampling
 from kestrel_core.moondream.checkpoint.files import read_json
 from kestrel_core.moondream.checkpoint.weights import unpack_int4
 from kestrel_core.moondream.crops.cutting import cut_crops
-from kestrel_core.moondream.text import places, rotate
+from kestrel_core.moondream.text import rotary_at, rotate
 from kestrel_core.moondream.vision import pool, stitch
 from kestrel_core.protocol.errors import BadCheckpoint
 from kestrel_core.protocol.messages import Request, Settings
@@ -151,9 +151,9 @@ def _check_units(folder: Path, golden: dict[str, Tensor], subject: Subject, repo
         x, weight, bias = golden[f"ln.{name}.post_ln.x"].to(device), norm.weight.float(), norm.bias.float()
         y = F.layer_norm(x, norm.normalized_shape, weight, bias, norm.eps)
         _close("layer norm", report, golden, f"ln.{name}.post_ln.y", y)
-    at = places(golden["rope.pos"].to(device), model.config.text)
-    turned = rotate(golden["rope.x"].to(device, dtype).transpose(0, 1), at).transpose(0, 1)
-    _close("rotary", report, golden, "rope.y", interleaved(turned, model.config.text.rotary_dim))
+    at = rotary_at(golden["rope.pos"].to(device), model.config.text)
+    rotated = rotate(golden["rope.x"].to(device, dtype).transpose(0, 1), at).transpose(0, 1)
+    _close("rotary", report, golden, "rope.y", interleaved(rotated, model.config.text.rotary_dim))
     for key in golden:
         if key.startswith("recon.") and not key.endswith(".pooled"):
             _check_stitching(key, golden, subject, report)

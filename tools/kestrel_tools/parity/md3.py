@@ -16,7 +16,7 @@ from kestrel_core.loop.step import PreparedImage, Sampling
 from kestrel_core.moondream.checkpoint.weights import unscale_float8
 from kestrel_core.moondream.crops.cutting import choose_tiling, cut_crops
 from kestrel_core.moondream.moe import MoE
-from kestrel_core.moondream.text import Attention, places
+from kestrel_core.moondream.text import TextAttention, rotary_at
 from kestrel_core.moondream.vision import pool, stitch
 from kestrel_core.protocol.messages import Request, Settings
 from kestrel_core.runtime.readouts.plain import nucleus
@@ -102,9 +102,9 @@ def _check_attention(golden: dict[str, Tensor], subject: Subject, report: Report
     for case in sorted({key.split(".")[0] for key in golden}):
         g = {key.split(".")[1]: value for key, value in golden.items() if key.startswith(f"{case}.")}
         attn = subject.model.text.blocks[int(g["layer"])].attn
-        assert isinstance(attn, Attention)
+        assert isinstance(attn, TextAttention)
         x = g["x"].to(subject.device, subject.model.text.wte.dtype)
-        at = places(g["positions"].to(subject.device), config)
+        at = rotary_at(g["positions"].to(subject.device), config)
         qkv = attn.qkv(x)
         report.close("attention", f"{case} qkv", qkv, g["qkv"])
         if attn.tau is not None:

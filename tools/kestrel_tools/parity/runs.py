@@ -4,10 +4,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kestrel_core.loop.sequence import Prompt, Reply, Turn
-from kestrel_core.loop.step import Input, PreparedImage, Readout, Runtime, Sample, Sampling, Span, StepPlan
+from kestrel_core.loop.sequence import Outcome, Prompt, Reply
+from kestrel_core.loop.step import (
+    Input,
+    PreparedImage,
+    Readout,
+    Running,
+    Runtime,
+    Sample,
+    Span,
+    StepPlan,
+)
 from kestrel_core.protocol.messages import Request
-from kestrel_core.skills.spatial import SpatialSkill
+from kestrel_core.skills.spatial import DetectSkill, PointSkill
 from kestrel_core.skills.spec import Language, SkillSpec
 from kestrel_core.skills.text import CaptionSkill, QuerySkill
 from kestrel_tools.parity.report import Report
@@ -15,8 +24,8 @@ from kestrel_tools.parity.report import Report
 SKILLS: dict[str, SkillSpec] = {
     "query": QuerySkill(),
     "caption": CaptionSkill(),
-    "detect": SpatialSkill("detect"),
-    "point": SpatialSkill("point"),
+    "detect": DetectSkill(),
+    "point": PointSkill(),
 }
 BOX_TOLERANCE = 1e-6
 
@@ -53,15 +62,15 @@ class Recorded:
     def readout(self, ahead: int = 0) -> Readout | None:
         return self.reply.readout(ahead)
 
-    def take(self, sample: Sample) -> Turn:
-        turn = self.reply.take(sample)
+    def take(self, sample: Sample) -> Outcome:
+        outcome = self.reply.take(sample)
         self.samples.append(sample)
-        self.chunks += [text for text in (turn.text, turn.rest) if text]
-        if turn.feed is not None:
+        self.chunks += [text for text in (outcome.text, outcome.rest) if text]
+        if outcome.feed is not None:
             self.phases.append(len(self.samples))
-        return turn
+        return outcome
 
-    def cut(self) -> Turn:
+    def cut(self) -> Outcome:
         return self.reply.cut()
 
     def output(self) -> dict[str, Any]:
@@ -73,22 +82,22 @@ Decode = Callable[[GoldenRun, Prompt, Recorded], None]
 
 def drive(runtime: Runtime, image_prefix_length: int) -> Decode:
     """Decode with the runtime alone: one sequence in slot 1, its pages in order."""
-    pages = range(1, runtime.num_pages)
+    sequence = Running(1, list(range(1, runtime.num_pages)))
 
     def decode(run: GoldenRun, prompt: Prompt, reply: Recorded) -> None:
         spans, start, feed = [], 0, prompt.inputs
         if run.image is not None:
             start = image_prefix_length
-            spans.append(Span(1, 0, start, pages, None, image=run.image))
+            spans.append(Span(sequence, 0, start, None, image=run.image))
         finished = False
         while not finished:
             stop = start + len(feed)
-            spans.append(Span(1, start, stop, pages, feed, None, reply.readout(), Sampling()))
+            spans.append(Span(sequence, start, stop, feed, None, reply.readout()))
             sample = runtime.launch(StepPlan(spans)).collect()[1]
-            turn = reply.take(sample)
+            outcome = reply.take(sample)
             spans, start = [], stop
-            feed = turn.feed if turn.feed is not None else (sample.feed,)
-            finished = turn.finish is not None
+            feed = outcome.feed if outcome.feed is not None else (sample.feed,)
+            finished = outcome.finish is not None
 
     return decode
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor, nn
 
-from kestrel_core.loop.step import Input, PreparedImage, Span
+from kestrel_core.loop.step import Input, PreparedImage, Running, Span
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.runtime.attention.sdpa import SdpaAttention
 from kestrel_core.runtime.batch import make_batch
@@ -32,9 +32,9 @@ class Subject:
         spans, start = [], 0
         if image is not None:
             start = self.model.config.image_prefix_length
-            spans.append(Span(0, 0, start, [1], None, image=image))
+            spans.append(Span(Running(0, [1]), 0, start, None, image=image))
         if inputs:
-            spans.append(Span(0, start, start + len(inputs), [1], inputs))
+            spans.append(Span(Running(0, [1]), start, start + len(inputs), inputs))
         batch = make_batch(spans, {}, self.model, self._kv_cache, self._embeddings)
         attend = SdpaAttention(self._kv_cache, batch.spans, batch.starts, batch.cells)
         hidden: Tensor = self.model.text(batch.x, batch.positions, attend)

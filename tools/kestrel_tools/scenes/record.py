@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self, TextIO
 
 from kestrel_core.intake.images import ImageLimits, decode_image
-from kestrel_core.loop.sequence import Prompt, Reply, Turn
+from kestrel_core.loop.sequence import Outcome, Prompt, Reply
 from kestrel_core.loop.step import Coord, Input, Kind, PreparedImage, Readout, Sample, Size
 from kestrel_core.moondream.config import VisionConfig
 from kestrel_core.moondream.crops.cutting import cut_crops
 from kestrel_core.protocol.errors import InvalidRequest, KestrelError, UnsupportedSkill
 from kestrel_core.protocol.messages import Request, Settings, parse_settings
-from kestrel_core.skills.spec import Language, SkillRegistry, SkillSpec
-from kestrel_core.skills.standard import standard_skills
+from kestrel_core.skills.registry import SkillRegistry, builtin_skills
+from kestrel_core.skills.spec import Language, SkillSpec
 
 from .answers import Answer, Answers
 
@@ -96,39 +96,35 @@ class NotedReply:
     def readout(self, ahead: int = 0) -> Readout | None:
         return self.reply.readout(ahead)
 
-    def take(self, sample: Sample) -> Turn:
+    def take(self, sample: Sample) -> Outcome:
         readout = self.reply.readout()
         assert readout is not None
-        turn = self.reply.take(sample)
-        self.choices.append(Choice(readout.kind, sample, turn.feed))
-        return turn
+        outcome = self.reply.take(sample)
+        self.choices.append(Choice(readout.kind, sample, outcome.feed))
+        return outcome
 
-    def cut(self) -> Turn:
+    def cut(self) -> Outcome:
         return self.reply.cut()
 
     def output(self) -> dict[str, Any]:
         return self.reply.output()
 
 
-@dataclass(frozen=True)
-class NotedSkill:
-    skill: SkillSpec
-    replies: dict[str, NotedReply]  # by request
+class NotedSkill(SkillSpec):
+    """A skill whose replies are remembered, by request."""
 
-    @property
-    def name(self) -> str:
-        return self.skill.name
-
-    @property
-    def greedy(self) -> bool:
-        return self.skill.greedy
+    def __init__(self, skill: SkillSpec, replies: dict[str, NotedReply]) -> None:
+        self._skill = skill
+        self._replies = replies
+        for said in SkillSpec.__annotations__:  # it takes and is all that the other takes and is
+            setattr(self, said, getattr(skill, said))
 
     def prompt(self, request: Request, language: Language) -> Prompt:
-        return self.skill.prompt(request, language)
+        return self._skill.prompt(request, language)
 
     def reply(self, request: Request, language: Language) -> Reply:
-        noted = NotedReply(self.skill.reply(request, language))
-        self.replies[request.request_id] = noted
+        noted = NotedReply(self._skill.reply(request, language))
+        self._replies[request.request_id] = noted
         return noted
 
 
@@ -136,9 +132,8 @@ class Recording:
     """Give its `skills` to an engine and ask that engine `through` it."""
 
     def __init__(self, file: TextIO, vision: VisionConfig, logprobs: bool) -> None:
-        standard = standard_skills()
         self._replies: dict[str, NotedReply] = {}
-        self.skills = SkillRegistry(*(NotedSkill(standard[name], self._replies) for name in SKILLS))
+        self.skills = SkillRegistry(NotedSkill(skill, self._replies) for skill in builtin_skills())
         self._file = file
         self._vision = vision
         self._logprobs = TOP if logprobs else 0

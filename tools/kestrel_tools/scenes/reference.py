@@ -11,7 +11,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from kestrel_core.loop.step import Input, Kind, PreparedImage, Readout, Span
+from kestrel_core.loop.step import Input, Kind, PreparedImage, Readout, Running, Span
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.protocol.errors import InvalidRequest, KestrelError
 from kestrel_core.protocol.messages import Request, Settings
@@ -19,8 +19,8 @@ from kestrel_core.runtime.attention.sdpa import SdpaAttention
 from kestrel_core.runtime.batch import make_batch
 from kestrel_core.runtime.kv_cache import KVCache
 from kestrel_core.runtime.vision.image_encoder import encode_image
+from kestrel_core.skills.registry import builtin_skills
 from kestrel_core.skills.spec import Language
-from kestrel_core.skills.standard import standard_skills
 
 from .record import Choice, Recorded
 
@@ -62,7 +62,7 @@ class Judged(NamedTuple):
 
 def retrace(recorded: Recorded, settings: Settings, language: Language) -> Walk:
     """Has the skill read the samples once more: what it says to feed must be what was recorded."""
-    skill = standard_skills()[recorded.skill]
+    skill = builtin_skills()[recorded.skill]
     image = object() if recorded.crops is not None else None  # skills only ask whether there is one
     request = Request(recorded.skill, recorded.arguments, image, settings)
     readings: list[Reading] = []
@@ -74,11 +74,11 @@ def retrace(recorded: Recorded, settings: Settings, language: Language) -> Walk:
             if ended or readout is None or readout.kind is not choice.kind:
                 raise _unlike(recorded, len(readings))
             readings.append(Reading(len(inputs) - 1, readout, choice))
-            turn = reply.take(choice.sample)
-            if turn.feed != choice.fed:
+            outcome = reply.take(choice.sample)
+            if outcome.feed != choice.fed:
                 raise _unlike(recorded, len(readings) - 1)
             inputs += choice.fed if choice.fed is not None else (choice.sample.feed,)
-            ended = turn.finish is not None
+            ended = outcome.finish is not None
     except (AssertionError, IndexError):  # a reply that is given what it did not ask for
         raise _unlike(recorded, len(readings) - 1) from None
     return Walk(recorded, tuple(inputs), tuple(readings))
@@ -107,12 +107,12 @@ class Reference:
         network, weight = self._network, self._network.text.wte
         length = network.config.image_prefix_length
         # The image fills one page, which the walks share. Page 0 is nobody's.
-        spans, num_pages = [Span(0, 0, length, [1], None, image)], 2
+        spans, num_pages = [Span(Running(0, [1]), 0, length, None, image)], 2
         for walk in walks:
             start = length if walk.with_image else 0
             own = range(num_pages, num_pages - (-len(walk.inputs) // length))
             pages = [1, *own] if walk.with_image else [*own]
-            spans.append(Span(0, start, start + len(walk.inputs), pages, walk.inputs))
+            spans.append(Span(Running(0, pages), start, start + len(walk.inputs), walk.inputs))
             num_pages = own.stop
         kv_cache = KVCache(network.config.text, num_pages, length, weight.device, weight.dtype)
         batch = make_batch(

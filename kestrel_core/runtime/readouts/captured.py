@@ -1,7 +1,7 @@
-"""From the last states of a step to its samples: the readouts, captured for a few numbers of rows.
+"""From the last states of a step to its samples: `readouts.batched`, captured for a few numbers of rows.
 
-Owns the states that are read and the results. What was read stays on the device, to be fed in its slot, and
-travels to the host, where `Launched.collect` waits for it.
+Owns the states that are read, and the results. What was read stays on the device, where its slot is fed with
+it, and is copied to the host, where `SamplesInFlight.collect` waits for it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,33 +15,33 @@ from kestrel_core.loop.step import Sample, Span
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.runtime.feeds import Feeds
 from kestrel_core.runtime.graphs import Graphs, Work, bucket_sizes
-from kestrel_core.runtime.readouts import device as readouts
-from kestrel_core.runtime.readouts.device import Asked, Form
+from kestrel_core.runtime.readouts import batched
+from kestrel_core.runtime.readouts.batched import Asked, Form
 from kestrel_core.runtime.staging import Arrays, Field, send
 
 FORMS = [Form(sampled, region) for sampled in (False, True) for region in (False, True)]
 
 
 @dataclass(frozen=True, slots=True)
-class Launched:
-    """A step under way."""
+class SamplesInFlight:
+    """The samples of a step, on their way to the host."""
 
     spans: Sequence[Span]  # those with a readout
-    results: Tensor  # on the host, and complete when the event has come
+    results: Tensor  # on the host; complete once the event has happened
     done: torch.cuda.Event | None
     coord_id: int
 
     def collect(self) -> Mapping[int, Sample]:
         if self.done is not None:
             self.done.synchronize()
-        return readouts.samples(self.spans, self.results, self.coord_id)
+        return batched.samples(self.spans, self.results, self.coord_id)
 
 
-class Readings:
+class CapturedReadouts:
     @staticmethod
     def fields(max_rows: int) -> dict[str, Field]:
-        """What a step's inputs have to hold for us."""
-        return readouts.fields(max_rows) | {"read": (np.int64, (max_rows,))}
+        """What `write` fills in, among the arrays that are staged for a step."""
+        return batched.fields(max_rows) | {"read": (np.int64, (max_rows,))}
 
     def __init__(self, model: Moondream, feeds: Feeds, inputs: Mapping[str, Tensor]) -> None:
         self._model = model
@@ -50,25 +50,25 @@ class Readings:
         self._read = inputs["read"]
         weight, max_rows = model.text.wte, len(self._read)
         self._states = weight.new_zeros((max_rows, weight.shape[1]))
-        self._results = weight.new_zeros((max_rows, readouts.NUM_VALUES), dtype=torch.float32)
+        self._results = weight.new_zeros((max_rows, batched.NUM_VALUES), dtype=torch.float32)
         self.sizes = bucket_sizes(max_rows)
         self._captured: dict[tuple[int, Form], Work] = {}
 
     def write(self, spans: Sequence[Span], before: int, arrays: Arrays) -> tuple[list[Span], Form]:
-        """Who of these spans, packed behind so many positions, reads something, and what."""
+        """Which spans read something, and in what form. They are packed behind `before` positions."""
         ends = np.cumsum([span.stop - span.start for span in spans]) + (before - 1)
         which = [index for index, span in enumerate(spans) if span.readout is not None]
         arrays["read"][: len(which)] = ends[which] if which else 0
         arrays["read"][len(which) :] = 0
         reading = [spans[index] for index in which]
-        return reading, readouts.write(reading, self._size(len(reading)), arrays)
+        return reading, batched.write(reading, self._size(len(reading)), arrays)
 
     def take(self, hidden: Tensor) -> None:
-        """Keep those of a step's states that are to be read; all, where there are no more than could be."""
+        """Keep the states of a step that are to be read, or all of them where there are only few."""
         count = min(len(hidden), len(self._states))
         self._states[:count] = hidden.index_select(0, self._read[:count])
 
-    def launch(self, reading: Sequence[Span], form: Form) -> Launched:
+    def launch(self, reading: Sequence[Span], form: Form) -> SamplesInFlight:
         count, results = len(reading), self._results
         captured = self._captured.get((self._size(count), form)) if form.lists is None else None
         if count and captured is not None:
@@ -84,7 +84,7 @@ class Readings:
         done = torch.cuda.Event() if on_cuda else None
         if done is not None:
             done.record()
-        return Launched(reading, host, done, self._model.config.tokenizer.coord_id)
+        return SamplesInFlight(reading, host, done, self._model.config.tokenizer.coord_id)
 
     def capture(self, size: int, graphs: Graphs) -> None:
         asked, results = self._asked.first(size), self._results[:size]
@@ -95,6 +95,11 @@ class Readings:
 
             self._captured[size, form] = graphs.capture(read)
 
+    @property
+    def num_captured(self) -> int:
+        """Numbers of rows that are captured in every form."""
+        return len({size for size, _ in self._captured})
+
     def close(self) -> None:
         self._captured.clear()
 
@@ -102,6 +107,6 @@ class Readings:
         return next(size for size in self.sizes if size >= count)
 
     def _rows(self, asked: Asked, form: Form) -> Tensor:
-        results, feeds = readouts.read(self._model, self._states[: len(asked.slots)], asked, form)
+        results, feeds = batched.read(self._model, self._states[: len(asked.slots)], asked, form)
         self._feeds.rows.index_copy_(0, asked.slots, feeds)
         return results

@@ -9,11 +9,19 @@ import pytest
 from client.fake_triton import Asked
 from PIL import Image
 
-from kestrel_client import Answer, BadImage, Caption, InvalidRequest, Points
-from kestrel_client.ask import ask, encoded
+from kestrel_client import BadImage, InvalidRequest
+from kestrel_client.pictures import encoded
+from kestrel_client.tensors import to_message
 from kestrel_core.intake.images import ImageLimits, decode_image
 from kestrel_core.protocol import wire
+from kestrel_core.protocol.asking import QUERY, make_call
 from kestrel_core.protocol.messages import Request
+
+
+def send(
+    skill: str, image: Any, arguments: dict[str, Any], options: dict[str, Any], stream: bool = False
+) -> Asked:
+    return Asked(to_message(make_call(skill, image, arguments, options, stream, QUERY)))
 
 
 def read(asked: Asked) -> Request:
@@ -26,6 +34,7 @@ def test_every_keyword_arrives() -> None:
         "temperature": 0.25,
         "top_p": 0.5,
         "max_tokens": 2**31 - 1,
+        "top_k": 40,
         "adapter": "birds@100",
         "seed": -(2**63),
         "stop": ["\n", "ende.\u00e9"],
@@ -34,7 +43,7 @@ def test_every_keyword_arrives() -> None:
         "request_id": "r-7",
     }
     arguments = {"question": "wie viele \u00c4pfel?", "reasoning": True}
-    asked = Asked(ask(Answer, "query", b"\x89PNG...", arguments, options, stream=True).request)
+    asked = send("query", b"\x89PNG...", arguments, options, stream=True)
     request = read(asked)
     assert (asked.model, request.skill, request.image) == ("moondream", "query", b"\x89PNG...")
     assert (request.request_id, request.stream, request.priority) == ("r-7", True, -3)
@@ -49,7 +58,7 @@ def test_every_keyword_arrives() -> None:
 
 def test_the_types_are_those_of_the_contract() -> None:
     options = {"temperature": 1, "max_tokens": 5, "seed": 1, "logprobs": 1, "priority": 1}
-    asked = Asked(ask(Caption, "caption", b"x", {"length": "short"}, options, stream=True).request)
+    asked = send("caption", b"x", {"length": "short"}, options, stream=True)
     assert asked.datatypes == {
         "SKILL": "BYTES",
         "LENGTH": "BYTES",
@@ -65,14 +74,14 @@ def test_the_types_are_those_of_the_contract() -> None:
 
 def test_what_is_not_given_is_not_sent() -> None:
     options = {"temperature": None, "stop": None, "timeout_s": None, "request_id": None}
-    asked = Asked(ask(Answer, "query", None, {"question": "why?", "reasoning": None}, options).request)
+    asked = send("query", None, {"question": "why?", "reasoning": None}, options)
     assert set(asked.inputs) == {"SKILL", "QUESTION"}
     assert (asked.timeout_us, asked.spatial_refs, asked.id) == (0, "", "")
 
 
 def test_points_and_boxes_can_be_mixed_in_spatial_refs() -> None:
     refs = [(0.1, 0.2), (0.1, 0.2, 0.5, 0.6)]
-    asked = Asked(ask(Points, "point", b"\x89PNG", {"object": "it", "spatial_refs": refs}, {}).request)
+    asked = send("point", b"\x89PNG", {"object": "it", "spatial_refs": refs}, {})
     assert read(asked).arguments["spatial_refs"] == [[0.1, 0.2], [0.1, 0.2, 0.5, 0.6]]
 
 
@@ -82,20 +91,21 @@ def test_points_and_boxes_can_be_mixed_in_spatial_refs() -> None:
         ({"max_tokens": 2**31}, "MAX_TOKENS is 2147483648; it can be from 1"),
         ({"temperature": "hot"}, "TEMPERATURE is 'hot'"),
         ({"priority": 2**31}, "PRIORITY is 2147483648"),
-        ({"timeout_s": 0.0}, "timeout_s is 0.0; it can be from 1e-06"),
-        ({"temprature": 1.0}, "there is no setting temprature"),
+        ({"timeout_s": 0.0}, "timeout_s is 0.0; it must be a number of seconds"),
+        ({"temprature": 1.0}, "query takes no temprature; did you mean temperature"),
+        ({"max_new_tokens": 1}, "max_new_tokens is called max_tokens now"),
     ],
 )
 def test_a_wrong_keyword_is_refused_before_it_is_sent(options: dict[str, Any], complaint: str) -> None:
     with pytest.raises(InvalidRequest, match=complaint):
-        ask(Answer, "query", None, {"question": "why?"}, options)
+        send("query", None, {"question": "why?"}, options)
 
 
 def test_text_that_is_none_is_refused_before_it_is_sent() -> None:
-    with pytest.raises(InvalidRequest, match="QUESTION is a int; it must be a str"):
-        ask(Answer, "query", None, {"question": 3}, {})
+    with pytest.raises(InvalidRequest, match="QUESTION is a int; it must be a string"):
+        send("query", None, {"question": 3}, {})
     with pytest.raises(InvalidRequest, match="SPATIAL_REFS must be rows"):
-        ask(Answer, "query", None, {"question": "why?", "spatial_refs": [0.1, 0.2]}, {})
+        send("query", None, {"question": "why?", "spatial_refs": [0.1, 0.2]}, {})
 
 
 def test_a_picture_is_bytes_a_path_or_a_pil_image(tmp_path: Path) -> None:

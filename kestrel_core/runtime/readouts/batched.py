@@ -1,8 +1,8 @@
-"""Readouts on the device: the rules of `runtime.sampler`, for all rows at once and without asking the host.
+"""Readouts on the device: the rules of `readouts.plain`, for all rows at once and without asking the host.
 
-A row is one readout. Every row gets every answer that any of them needs, and keeps its own: no value decides
-what is computed, so the whole can be captured into a graph. What does not fit a graph's fixed tables (longer
-lists, log probabilities) runs through the same function, uncaptured.
+A row is one readout. Everything that any row needs is computed for every row, and each row keeps its own
+part: no value decides what is computed, so all of it can be captured into a graph. What does not fit a
+graph's fixed tables (longer lists, log probabilities) runs through the same function, uncaptured.
 """
 
 from collections.abc import Sequence
@@ -33,7 +33,7 @@ class Asked(NamedTuple):
     temperature: Tensor  # 0: greedy
     top_p: Tensor
     top_k: Tensor
-    uniform: Tensor  # the random number, drawn on the host: the same one as in `sampler`
+    uniform: Tensor  # drawn on the host: the same number as in `readouts.plain`
     suppressed: Tensor  # [rows, width], shorter lists repeat their first token
     choices: Tensor
 
@@ -42,7 +42,7 @@ class Asked(NamedTuple):
 
 
 class Form(NamedTuple):
-    """Which answers the rows need: regions and random draws cost time, and many steps have neither."""
+    """What the rows need: regions and random draws cost time, and many steps have neither."""
 
     sampled: bool = False
     region: bool = False
@@ -64,7 +64,7 @@ def fields(max_rows: int) -> dict[str, Field]:
 
 
 def write(spans: Sequence[Span], size: int, arrays: Arrays) -> Form:
-    """What these spans read into the first `size` rows; those left over read a token for slot 0."""
+    """Write what these spans read to the first rows of `size`; the others read a token for slot 0."""
     count = len(spans)
     readouts = [span.readout for span in spans]
     kinds = [CODES[readout.kind] for readout in readouts]  # type: ignore[union-attr]
@@ -75,7 +75,7 @@ def write(spans: Sequence[Span], size: int, arrays: Arrays) -> Form:
     arrays["temperature"][:size] = 0.0
     sampled, logprobs = False, 0
     for row, (span, readout) in enumerate(zip(spans, readouts, strict=True)):
-        sampling = span.sampling
+        sampling = span.sequence.sampling
         logprobs = max(logprobs, sampling.logprobs)
         if sampling.temperature > 0 and kinds[row] < OBJECT and not readout.choices:  # type: ignore[union-attr]
             sampled = True
@@ -96,7 +96,9 @@ def write(spans: Sequence[Span], size: int, arrays: Arrays) -> Form:
 
 
 def _table(lists: Sequence[Sequence[int]], size: int) -> np.ndarray[Any, Any]:
-    """One row a list. What is repeated is suppressed twice, or wins no tie that it would not win anyway."""
+    """One row for each list. Shorter lists repeat their first token, which changes nothing: it is suppressed
+    twice, or wins a tie against itself.
+    """
     longest = max(map(len, lists), default=0)
     table = np.full((size, max(longest, 1)), NONE, np.int64)
     if longest:
@@ -149,7 +151,7 @@ def _choose(logits: Tensor, asked: Asked, sampled: bool) -> Tensor:
 
 
 def _draw(logits: Tensor, asked: Asked) -> Tensor:
-    """`sampler.nucleus` and a draw from it, row by row. Greedy rows get a token that nobody looks at."""
+    """A draw from `plain.nucleus` in each row. The tokens of greedy rows mean nothing."""
     temperature = torch.where(asked.temperature > 0, asked.temperature, 1.0)[:, None]
     best, order = (logits / temperature).softmax(-1).sort(descending=True, stable=True)
     rank, top_k = torch.arange(logits.shape[-1], device=logits.device), asked.top_k[:, None]
@@ -169,9 +171,9 @@ def samples(spans: Sequence[Span], results: Tensor, coord_id: int) -> dict[int, 
         assert span.readout is not None
         token, coord, width, height, finite = row[:NUM_VALUES]
         taken[span.slot] = _sample(span.readout, int(token), coord, (width, height), finite != 0.0, coord_id)
-        if span.sampling.logprobs and taken[span.slot].token is not None:
+        if span.sequence.sampling.logprobs and taken[span.slot].token is not None:
             logprob, *top = row[NUM_VALUES:]
-            count = min(span.sampling.logprobs, len(top) // 2)
+            count = min(span.sequence.sampling.logprobs, len(top) // 2)
             ids = map(int, top[len(top) // 2 :][:count])
             pairs = tuple(zip(ids, top[:count], strict=True))
             taken[span.slot] = taken[span.slot]._replace(logprob=logprob, top=pairs)

@@ -1,0 +1,168 @@
+"""Prepares requests for the scheduler: makes the prompt and the picture of each, in worker threads.
+
+A decoded picture is many times larger than its file, so pictures are not decoded ahead without limit. While
+the pictures of requests that have not begun take more than `max_bytes`, no further one is decoded: its
+request is put aside until there is room again, and the most urgent ones go on first. The limit can be
+exceeded by the pictures that workers are decoding at that moment.
+"""
+
+import heapq
+import threading
+from collections.abc import Callable, Hashable
+from typing import Protocol
+
+from kestrel_core.loop.inbox import Prepared, Ticket
+from kestrel_core.loop.sequence import Prompt
+from kestrel_core.loop.step import PreparedImage
+from kestrel_core.protocol.errors import EngineFailed, KestrelError, PromptTooLong, ShuttingDown
+from kestrel_core.skills.spec import Language
+
+MAX_RESUMED = 4  # requests that go on when room is found; each that finds room after all lets others go on
+
+
+class Workers(Protocol):
+    """Threads that run what they are given, as a `concurrent.futures.Executor` does."""
+
+    def submit(self, work: Callable[[Ticket], None], ticket: Ticket, /) -> object: ...
+
+    def shutdown(self) -> None: ...
+
+
+class PrepareImage(Protocol):
+    def __call__(self, source: object, may_decode: Callable[[str], bool], /) -> PreparedImage | None:
+        """The picture, or None if it has to be decoded and `may_decode`, given its key, says no.
+
+        Raises `BadImage`.
+        """
+        ...
+
+
+class Preparation:
+    """`tell` is called in a worker's thread with what became of a request, `is_cached` with its root."""
+
+    def __init__(
+        self,
+        language: Language,
+        prepare_image: PrepareImage,
+        workers: Workers,
+        max_context: int,
+        max_bytes: int,
+        is_cached: Callable[[Hashable], bool],
+        tell: Callable[[Ticket, Prepared | KestrelError], None],
+    ) -> None:
+        self._language = language
+        self._prepare_image = prepare_image
+        self._workers = workers
+        self._max_context = max_context
+        self._max_bytes = max_bytes
+        self._is_cached = is_cached
+        self._tell = tell
+        self._lock = threading.Lock()
+        self._held: dict[Ticket, PreparedImage] = {}  # by requests that have not begun
+        self._num_holders: dict[int, int] = {}  # by identity of the image: equal requests share one
+        self._aside: set[Ticket] = set()
+        self.held_bytes = 0
+
+    def start(self, ticket: Ticket) -> None:
+        try:
+            self._workers.submit(self._prepare, ticket)
+        except RuntimeError:  # they were shut down, after the loop had ended all requests or while it does
+            self._tell(ticket, ShuttingDown("the server is shutting down; try another one"))
+
+    def release(self, ticket: Ticket) -> None:
+        """The request has begun or ended: its picture does not count any more."""
+        with self._lock:
+            self._aside.discard(ticket)
+            image = self._held.pop(ticket, None)
+            if image is not None:
+                self._num_holders[id(image)] -= 1
+                if not self._num_holders[id(image)]:
+                    del self._num_holders[id(image)]
+                    self.held_bytes -= image.num_bytes
+        if self._aside:
+            self._resume()
+
+    def shut_down(self) -> None:
+        self._workers.shutdown()
+
+    # In a worker's thread
+
+    def _prepare(self, ticket: Ticket) -> None:
+        try:
+            prepared = None if ticket.done else self._all_of(ticket)
+            if prepared is not None:
+                self._tell(ticket, prepared)
+        except KestrelError as error:
+            self._tell(ticket, error)
+        except Exception as error:
+            kind = type(error).__name__
+            self._tell(ticket, EngineFailed(f"the request could not be prepared ({kind})"))
+        finally:
+            if self._aside:
+                self._resume()
+
+    def _all_of(self, ticket: Ticket) -> Prepared | None:
+        """None: the request was put aside."""
+        prompt = self._prompt(ticket)
+        image = None
+        if prompt.with_image:
+            image = self._prepare_image(ticket.request.image, lambda key: self._may_decode(ticket, key))
+            if image is None:
+                return None
+            self._hold(ticket, image)
+        return Prepared(prompt, image, self._length(prompt))
+
+    def _prompt(self, ticket: Ticket) -> Prompt:
+        skill = ticket.skill
+        try:
+            prompt = skill.prompt(ticket.request, self._language)
+        except KestrelError:
+            raise
+        except Exception as error:  # a skill can be anybody's code
+            kind = type(error).__name__
+            raise EngineFailed(f"skill {skill.name} could not make a prompt ({kind})") from error
+        if not prompt.inputs:
+            raise EngineFailed(f"skill {skill.name} made an empty prompt; there is nothing to answer")
+        length = self._length(prompt)
+        if length >= self._max_context:
+            text = len(prompt.inputs)
+            raise PromptTooLong(
+                f"prompt needs {length:,} positions ({length - text:,} image + {text:,} text) and "
+                f"max_context is {self._max_context:,}; shorten the text or serve with a larger max_context"
+            )
+        return prompt
+
+    def _length(self, prompt: Prompt) -> int:
+        image_length = self._language.config.image_prefix_length if prompt.with_image else 0
+        return image_length + len(prompt.inputs)
+
+    def _may_decode(self, ticket: Ticket, key: str) -> bool:
+        """If not, the request is put aside. A picture whose KV is cached has twice the room, because its
+        request will begin sooner than the ones it would have to wait for.
+        """
+        room = 2 if self._is_cached((ticket.request.settings.adapter, key)) else 1
+        with self._lock:
+            if self.held_bytes <= room * self._max_bytes:
+                return True
+            if not ticket.done:  # it ends before it is released: so it is either seen here or removed there
+                self._aside.add(ticket)
+            return False
+
+    def _hold(self, ticket: Ticket, image: PreparedImage) -> None:
+        with self._lock:
+            if ticket.done:  # as above
+                return
+            self._held[ticket] = image
+            holders = self._num_holders.get(id(image), 0)
+            self._num_holders[id(image)] = holders + 1
+            self.held_bytes += 0 if holders else image.num_bytes
+
+    def _resume(self) -> None:
+        """Let those that were put aside go on, if there is room."""
+        with self._lock:
+            if self.held_bytes > self._max_bytes:
+                return
+            resumed = heapq.nsmallest(MAX_RESUMED, self._aside, key=lambda ticket: ticket.order)
+            self._aside.difference_update(resumed)
+        for ticket in resumed:
+            self.start(ticket)

@@ -1,0 +1,59 @@
+"""A network with its weights on a device: from a checkpoint, or from a seed."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+from kestrel_core.moondream.checkpoint.files import open_checkpoint
+from kestrel_core.moondream.checkpoint.weights import load_weights, random_weights
+from kestrel_core.moondream.config import MoondreamConfig
+from kestrel_core.moondream.model import Moondream
+from kestrel_core.protocol.errors import BadCheckpoint, InvalidRequest
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+Progress = Callable[[int, int], None]
+
+
+def parse_device(name: str) -> torch.device:
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise InvalidRequest(f'device "{name}" is not one; use cpu, cuda or cuda:N') from None
+    if device.type not in ("cpu", "cuda"):
+        raise InvalidRequest(f'device "{name}" is not supported; use cpu, cuda or cuda:N')
+    found = torch.cuda.device_count()
+    if device.type == "cuda" and (device.index or 0) >= found:
+        raise BadCheckpoint(f'device "{name}" is asked for, and there are {found} CUDA devices; use cpu')
+    return device
+
+
+def parse_dtype(name: str, device: torch.device) -> torch.dtype:
+    """The dtype of that name; "auto" is the one the device is best at."""
+    if name != "auto":
+        return DTYPES[name]
+    return torch.bfloat16 if device.type == "cuda" else torch.float32
+
+
+def load_network(
+    path: Path,
+    config: MoondreamConfig,
+    device: torch.device,
+    dtype: torch.dtype,
+    progress: Progress | None = None,
+) -> Moondream:
+    network = _without_weights(config)
+    load_weights(network, config, open_checkpoint(path), device, dtype, progress)
+    return network
+
+
+def random_network(config: MoondreamConfig, device: torch.device, dtype: torch.dtype, seed: int) -> Moondream:
+    network = _without_weights(config)
+    random_weights(network, device, dtype, seed)
+    return network
+
+
+def _without_weights(config: MoondreamConfig) -> Moondream:
+    with torch.device("meta"):
+        return Moondream(config).eval()

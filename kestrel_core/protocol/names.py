@@ -1,0 +1,19 @@
+"""What to say about a name that nobody knows: the nearest one that somebody does."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """`; did you mean max_tokens?`, or a list of all that is known where nothing comes near."""
+    names = list(known)
+    by_lower = {one.lower(): one for one in names}
+    close = get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
+    return f"; did you mean {by_lower[close[0]]}?" if close else f"; known are {', '.join(names) or 'none'}"
+
+
+def shown(value: object, limit: int = 80) -> str:
+    """A foreign value for an error text: cut short, control characters escaped."""
+    text = value if isinstance(value, str) else repr(value)
+    text = text if len(text) <= limit else text[: limit - 3] + "..."
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)

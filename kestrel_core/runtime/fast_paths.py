@@ -1,0 +1,53 @@
+"""Faster ways to compute a network, made once for all engines over it, of which one computes at a time."""
+
+from collections.abc import Callable
+from functools import cached_property
+
+from torch import Tensor
+
+from kestrel_core.moondream.fast_text import FastText
+from kestrel_core.moondream.fast_vision import FastVision
+from kestrel_core.moondream.model import Moondream
+from kestrel_core.moondream.ops.choose import choose_fused
+from kestrel_core.moondream.ops.protocol import Fused
+from kestrel_core.runtime.graphs import Graphs
+from kestrel_core.runtime.memory import affordable_crops, free_bytes
+from kestrel_core.runtime.vision.crop_batches import CropBatches
+
+
+class FastPaths:
+    """The options are those of `RuntimeConfig`: `compile` and `cuda_graphs` are auto, off or required."""
+
+    def __init__(self, network: Moondream) -> None:
+        self._network = network
+        self._device = network.text.wte.device
+        self._fused: dict[str, Fused] = {}
+        self._batches: dict[tuple[str, str, str], CropBatches] = {}
+
+    def fused(self, compile: str) -> Fused:
+        """Kernels of our own, or plain torch. What the choice costs is said once."""
+        if compile not in self._fused:
+            self._fused[compile] = choose_fused(self._device, compile)
+        return self._fused[compile]
+
+    @cached_property
+    def text(self) -> FastText:
+        """Its matrices are packed into new storage, of which the network's own become views."""
+        return FastText(self._network.text, self.fused("auto"))
+
+    def crop_batches(self, compile: str, vision_dtype: str, cuda_graphs: str) -> CropBatches:
+        options = (compile, vision_dtype, cuda_graphs)
+        if options not in self._batches:
+            vision = self._network.vision
+            self._batches[options] = CropBatches(
+                vision,
+                self._encode(compile, vision_dtype),
+                max_crops=affordable_crops(vision.config, free_bytes(self._device)),
+                graphs=Graphs.wanted(self._device, cuda_graphs),
+            )
+        return self._batches[options]
+
+    def _encode(self, compile: str, vision_dtype: str) -> Callable[[Tensor], Tensor] | None:
+        if compile == "off" and vision_dtype != "fp8":
+            return None
+        return FastVision(self._network.vision, self.fused(compile), float8=vision_dtype == "fp8")

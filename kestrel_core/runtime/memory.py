@@ -1,0 +1,44 @@
+"""The budget of a device's memory: what is free, and how much of it pictures and the KV cache may take."""
+
+import gc
+import sys
+
+import torch
+
+from kestrel_core.moondream.config import VisionConfig
+from kestrel_core.protocol.errors import BadCheckpoint
+from kestrel_core.runtime.vision.crop_batches import MAX_BATCH_CROPS
+
+
+def free_bytes(device: torch.device) -> int:
+    """What is free on a CUDA device right now. A host's memory is not counted."""
+    if device.type != "cuda":
+        return sys.maxsize
+    gc.collect()  # the memory of an engine before this one may not be returned yet
+    torch.cuda.empty_cache()
+    free: int = torch.cuda.mem_get_info(device)[0]
+    return free
+
+
+def affordable_crops(vision: VisionConfig, free: int) -> int:
+    """The crops of one batch: as many as speed gains from, in a tenth of the free bytes at most.
+
+    A crop takes some 20 MB.
+    """
+    numbers = vision.num_patches * (9 * vision.enc_dim + vision.enc_ff_dim)
+    return max(1, min(MAX_BATCH_CROPS, free // (10 * 2 * numbers)))
+
+
+def affordable_tokens(wanted: int, max_context: int, cell_bytes: int, free: int) -> int:
+    """The positions of the KV cache: as many as are wanted and fit.
+
+    A fifth of the free bytes, and at least a GiB, is left for computing.
+    """
+    fitting = int(free - max(free / 5, 2**30)) // cell_bytes
+    if fitting < max_context:
+        raise BadCheckpoint(
+            f"the KV cache of one sequence of {max_context:,} positions needs "
+            f"{max_context * cell_bytes / 2**30:.1f} GiB, and {free / 2**30:.1f} GiB of the device are "
+            "free; lower max_context or free some memory"
+        )
+    return min(wanted, fitting)

@@ -1,0 +1,144 @@
+"""Which skills there are: the built-in ones, those of installed packages, and those that `KESTREL_SKILLS`
+names.
+
+One registry for all who ask: the engine and the Triton model serve by it, requests are checked by it, command
+lines and documents list it.
+"""
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Iterable, Iterator
+from importlib import metadata
+from pathlib import Path
+from types import ModuleType
+
+from kestrel_core.protocol.arguments import checked
+from kestrel_core.protocol.errors import InvalidRequest, UnknownSkill
+from kestrel_core.protocol.messages import Request
+from kestrel_core.protocol.names import nearest, shown
+from kestrel_core.skills.segment import SegmentSkill
+from kestrel_core.skills.spatial import DetectSkill, PointSkill
+from kestrel_core.skills.spec import SkillSpec
+from kestrel_core.skills.text import CaptionSkill, QuerySkill, TokensSkill
+
+GROUP = "kestrel.skills"  # of entry points: each loads a SkillSpec, its class, or a list of them
+
+
+class SkillRegistry:
+    def __init__(self, skills: Iterable[SkillSpec] = ()) -> None:
+        self._skills: dict[str, SkillSpec] = {}
+        for skill in skills:
+            if not isinstance(skill, SkillSpec) or not getattr(skill, "name", ""):
+                raise InvalidRequest(f"{skill!r} is no skill: it must be a SkillSpec with a name")
+            if skill.name in self._skills:
+                raise InvalidRequest(f'there are two skills called "{skill.name}"; rename one')
+            self._skills[skill.name] = skill
+
+    def with_skill(self, *skills: SkillSpec) -> "SkillRegistry":
+        """These too; one of a name that is taken replaces the other."""
+        names = {skill.name for skill in skills}
+        return SkillRegistry([*(one for one in self._skills.values() if one.name not in names), *skills])
+
+    def __iter__(self) -> Iterator[SkillSpec]:
+        """Those that are told of."""
+        return (skill for skill in self._skills.values() if not skill.hidden)
+
+    @property
+    def names(self) -> list[str]:
+        return [skill.name for skill in self]
+
+    def __getitem__(self, name: str) -> SkillSpec:
+        if not name:
+            raise InvalidRequest(f"SKILL is required: {', '.join(self.names)}")
+        if name not in self._skills:
+            raise UnknownSkill(f'there is no skill "{shown(name)}"{nearest(name, self.names)}')
+        return self._skills[name]
+
+    def check(self, request: Request) -> SkillSpec:
+        """The skill of a request that it can take. Costs the same however long the request's texts are."""
+        skill = self[request.skill]
+        given = {key: value for key, value in request.arguments.items() if not _is_nothing(value)}
+        taken = checked(skill.arguments, given, f"{skill.name} takes no")
+        for argument in skill.arguments:
+            value = taken.get(argument.name)
+            if argument.required and value is None:
+                raise InvalidRequest(f"{argument.label} is required for {skill.name}")
+            if isinstance(value, str) and not value.strip():
+                raise InvalidRequest(f"{argument.label} is empty; say what is meant")
+        if request.image is None and skill.image == "required":
+            raise InvalidRequest(f"IMAGE is required for {skill.name}")
+        if request.stream and not skill.streams:
+            streaming = " and ".join(skill.name for skill in self if skill.streams)
+            raise InvalidRequest(f"STREAM is for {streaming}; {skill.name} answers in one piece")
+        self._check_settings(skill, request)
+        return skill
+
+    def _check_settings(self, skill: SkillSpec, request: Request) -> None:
+        settings, default = request.settings, type(request.settings)()
+        for name in type(settings).__dataclass_fields__:
+            if name not in skill.settings and getattr(settings, name) != getattr(default, name):
+                instead = "; MAX_OBJECTS is its limit" if "max_objects" in skill.settings else ""
+                raise InvalidRequest(f"{name.upper()} means nothing to {skill.name}{instead}; leave it out")
+
+
+def _is_nothing(value: object) -> bool:
+    """What clients send that fill in every field: as good as left out."""
+    return value is None or value is False
+
+
+def builtin_skills() -> SkillRegistry:
+    return SkillRegistry(
+        [QuerySkill(), CaptionSkill(), DetectSkill(), PointSkill(), SegmentSkill(), TokensSkill()]
+    )
+
+
+def installed_skills(named: str | None = None) -> SkillRegistry:
+    """The built-in ones, those of entry points, and those of `named`, which is what KESTREL_SKILLS holds:
+    `module:name` or `file.py:name`, several by comma.
+    """
+    found: list[SkillSpec] = []
+    for entry in metadata.entry_points(group=GROUP):
+        found += _skills_of(entry.load(), entry.value)
+    for place in filter(None, (part.strip() for part in (named or "").split(","))):
+        found += _skills_of(_load(place), place)
+    return builtin_skills().with_skill(*found)
+
+
+def _load(place: str) -> object:
+    module_name, _, name = place.rpartition(":")
+    if not module_name or not name:
+        raise InvalidRequest(f'skills names "{shown(place)}"; it takes module:name or file.py:name')
+    try:
+        module = _module(module_name)
+    except ImportError as error:
+        raise InvalidRequest(f'skills names "{shown(place)}", which cannot be imported: {error}') from error
+    if not hasattr(module, name):
+        raise InvalidRequest(f'skills names "{shown(place)}", and {module_name} has no {name}')
+    return getattr(module, name)
+
+
+def _module(name: str) -> ModuleType:
+    if name.endswith(".py"):
+        path = Path(name)
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        if spec is None or spec.loader is None or not path.is_file():
+            raise ImportError(f"there is no file {path.name}")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules.setdefault(path.stem, module)
+        spec.loader.exec_module(module)
+        return module
+    if "" not in sys.path and str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))  # where the server was started, as other servers do it
+    return importlib.import_module(name)
+
+
+def _skills_of(found: object, place: str) -> list[SkillSpec]:
+    """A skill, its class, or several of them."""
+    skills: list[SkillSpec] = []
+    for one in found if isinstance(found, list | tuple | SkillRegistry) else [found]:
+        skill = one() if isinstance(one, type) and issubclass(one, SkillSpec) else one
+        if not isinstance(skill, SkillSpec):
+            raise InvalidRequest(f'skills names "{shown(place)}", which is no SkillSpec')
+        skills.append(skill)
+    return skills

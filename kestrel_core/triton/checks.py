@@ -1,0 +1,85 @@
+"""What can be known to go wrong before a server is started. Each check raises one sentence and a remedy."""
+
+import re
+import shutil
+import socket
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from kestrel_core.protocol.errors import InvalidRequest, KestrelError
+
+SHARED_MEMORY = Path("/dev/shm")
+NEEDED_BYTES, WANTED_BYTES = 32 * 2**20, 256 * 2**20
+GPU_DEVICES = (Path("/dev/nvidiactl"), Path("/dev/nvhost-ctrl-gpu"), Path("/dev/dxg"))  # also Jetson, WSL
+DEVICE = re.compile(r"cpu|cuda(:\d+)?")
+# Flags of tritonserver that are options of ours: given twice, we would ask for readiness at the wrong place.
+OURS = {
+    "--http-address": "--host",
+    "--grpc-address": "--host",
+    "--metrics-address": "--host",
+    "--http-port": "--http-port",
+    "--grpc-port": "--grpc-port",
+    "--metrics-port": "--metrics-port",
+    "--exit-timeout-secs": "--exit-timeout",
+}
+
+
+def check_flags(flags: Sequence[str]) -> None:
+    if flags and not flags[0].startswith("-"):
+        raise InvalidRequest(f'"{flags[0]}" is no flag of tritonserver, which all begin with a dash')
+    for flag in flags:
+        name = flag.partition("=")[0]
+        if name in OURS:
+            raise InvalidRequest(f"{name} is set by kestrel itself; give {OURS[name]} before the --")
+
+
+def check_device(device: str) -> None:
+    if not DEVICE.fullmatch(device):
+        raise InvalidRequest(f'device "{device}" is not one; use cpu, cuda or cuda:N')
+    if device != "cpu" and not any(path.exists() for path in GPU_DEVICES):
+        raise KestrelError(
+            f'device is "{device}" and there is no NVIDIA GPU here; KESTREL_DEVICE=cpu serves without one'
+        )
+
+
+def free_shared_memory() -> int:
+    try:
+        return shutil.disk_usage(SHARED_MEMORY).free
+    except OSError as error:
+        raise KestrelError(
+            f"{SHARED_MEMORY} cannot be used ({error.strerror}); requests reach the model through it"
+        ) from None
+
+
+def check_shared_memory(free: int, console: Console) -> None:
+    """Pictures reach the model through it; a container has 64 MB unless told otherwise."""
+    advice = "start the container with --shm-size=1g"
+    if free < NEEDED_BYTES:
+        raise KestrelError(
+            f"{SHARED_MEMORY} has {free >> 20} MB free, and pictures need {NEEDED_BYTES >> 20} MB; {advice}"
+        )
+    if free < WANTED_BYTES:
+        console.print(f"{SHARED_MEMORY} has {free >> 20} MB free: large pictures may be refused; {advice}")
+
+
+def check_ports(host: str, ports: Mapping[str, int]) -> None:
+    for name, port in ports.items():
+        if list(ports.values()).count(port) > 1:
+            raise KestrelError(f"port {port} is given twice; {', '.join(ports)} need one each")
+        try:
+            [family, kind, protocol, _, _], *_ = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        except OSError as error:
+            raise KestrelError(
+                f'host "{host}" cannot be used ({error.strerror}); choose with --host'
+            ) from None
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((host, port))
+            except (OSError, OverflowError) as error:
+                reason = getattr(error, "strerror", None) or error
+                raise KestrelError(
+                    f"port {port} of {host} cannot be used ({reason}); choose with --{name}-port or --host"
+                ) from None

@@ -1,0 +1,155 @@
+"""A tritonserver that we started: its process, its stubs, its shared memory, and what it tells over HTTP."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+from urllib.request import ProxyHandler, build_opener
+
+from kestrel_core.triton.installation import STUB, Installation
+
+REGION = re.compile(r"/dev/shm/triton_python_backend_shm_region_[\w-]+")
+OPEN_REQUESTS = re.compile(r"^kestrel_open_requests\{.*\} (\S+)$", re.MULTILINE)
+ENGINE_INFO = re.compile(r"^kestrel_engine_info\{(.*)\} 1", re.MULTILINE)
+LABEL = re.compile(r'(\w+)="([^"]*)"')
+# Triton says this once on every machine without a GPU, as if it were an error.
+NO_GPU = b"CudaDriverHelper has not been initialized"
+# Becomes the server, which is asked to end when we are killed and cannot ask it any more.
+LAUNCHER = """
+import ctypes, os, signal, sys
+PR_SET_PDEATHSIG = 1
+ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+if os.getppid() == int(sys.argv[1]):
+    os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+class Server:
+    """The server and its stubs are a process group of their own. `on_cpu`: there is no GPU to miss."""
+
+    def __init__(
+        self,
+        triton: Installation,
+        flags: Sequence[str],
+        host: str,
+        http_port: int,
+        metrics_port: int,
+        on_cpu: bool,
+    ) -> None:
+        backends = [f"--backend-directory={triton.backends}"] if triton.backends else []
+        self._url = f"http://{_asked_at(host)}:{http_port}/v2/models/moondream/ready"
+        self._metrics_url = f"http://{_asked_at(host)}:{metrics_port}/metrics"
+        launcher = [sys.executable, "-I", "-S", "-c", LAUNCHER, str(os.getpid())]
+        self._process = subprocess.Popen(
+            [*launcher, triton.server, *backends, *flags],
+            env=triton.environment,
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.PIPE if on_cpu else None,
+            start_new_session=True,  # the terminal's Ctrl-C is for us; we pass it on
+        )
+        self._passing_on: threading.Thread | None = None
+        if self._process.stderr is not None:
+            self._passing_on = threading.Thread(target=_pass_on, args=(self._process.stderr,), daemon=True)
+            self._passing_on.start()
+        self._stubs: set[int] = set()
+        self._regions: set[str] = set()
+
+    @property
+    def exit_code(self) -> int | None:
+        return self._process.poll()
+
+    def is_ready(self) -> bool:
+        # Noted now, since they cannot be found once the server has died.
+        self._stubs.update(_stubs_of(self._process.pid))
+        self._regions |= self._shared_memory()
+        return _fetch(self._url) is not None
+
+    def has_lost_a_stub(self) -> bool:
+        """Triton does not notice: its health stays green, and open streams hang."""
+        return not all(_runs(pid) for pid in self._stubs)
+
+    def num_open(self) -> int | None:
+        """Requests that have not had their last response; None where the metrics cannot be read."""
+        text = _fetch(self._metrics_url)
+        found = OPEN_REQUESTS.findall(text) if text is not None else []
+        return sum(int(float(number)) for number in found) if found else None
+
+    def engine_info(self) -> list[str]:
+        """What each engine computes with, in words; empty where the metrics do not say so."""
+        lines = ENGINE_INFO.findall(_fetch(self._metrics_url) or "")
+        labels = [
+            [(name, value) for name, value in LABEL.findall(line) if name != "engine"] for line in lines
+        ]
+        said = (", ".join(f"{name.replace('_', ' ')} {value}" for name, value in each) for each in labels)
+        return sorted(set(said))
+
+    def ask_to_end(self) -> None:
+        self._process.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End what is left of it, here and now, and free the shared memory that it would leave behind."""
+        regions = self._regions | self._shared_memory()
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        if self._passing_on is not None:
+            self._passing_on.join(5)
+        for region in regions:
+            Path(region).unlink(missing_ok=True)
+
+    def _shared_memory(self) -> set[str]:
+        try:
+            return set(REGION.findall(Path(f"/proc/{self._process.pid}/maps").read_text()))
+        except OSError:
+            return set()
+
+
+def _pass_on(errors: IO[bytes]) -> None:
+    """Line by line, as they come and as they are, without the one line that is no error."""
+    with errors:
+        for line in errors:
+            if NO_GPU not in line:
+                os.write(2, line)
+
+
+def _asked_at(host: str) -> str:
+    """Where to ask a server that listens on `host`, for a URL."""
+    address = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    return f"[{address}]" if ":" in address else address
+
+
+def _fetch(url: str) -> str | None:
+    try:  # without a proxy, which knows nothing of our own machine
+        with build_opener(ProxyHandler({})).open(url, timeout=5) as answer:
+            return str(answer.read().decode())
+    except OSError:  # refused, too late, or an HTTP error
+        return None
+
+
+def _stubs_of(server: int) -> Iterator[int]:
+    for folder in Path("/proc").glob("[0-9]*"):
+        status = _status(int(folder.name))
+        if status and status[0].startswith(STUB[:15]) and int(status[2]) == server:
+            yield int(folder.name)
+
+
+def _runs(pid: int) -> bool:
+    status = _status(pid)
+    return status is not None and status[0].startswith(STUB[:15]) and status[1] not in "ZX"
+
+
+def _status(pid: int) -> tuple[str, str, str] | None:
+    """Name (of which the kernel keeps 15 letters), state and parent."""
+    try:
+        line = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    name, _, rest = line.partition("(")[2].rpartition(")")
+    state, parent = rest.split()[:2]
+    return name, state, parent

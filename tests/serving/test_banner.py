@@ -1,0 +1,65 @@
+"""What `kestrel serve` prints when it answers."""
+
+import base64
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kestrel_core.config import RuntimeConfig
+from kestrel_core.triton import banner as module
+from kestrel_core.triton.banner import QUESTION, SAMPLE, banner, request
+
+ROOT = Path(__file__).parents[2]
+PORTS = {"http": 1, "grpc": 2, "metrics": 3}
+TINY = RuntimeConfig(model="moondream-tiny", device="cpu")
+
+
+def shown(host: str = "127.0.0.1", config: RuntimeConfig = TINY, info: tuple[str, ...] = ()) -> str:
+    return banner("model", config, 1.0, host, PORTS, info)
+
+
+def pasted(command: str) -> dict[str, object]:
+    """What the command writes, as curl sends it: `-d @-` leaves line breaks out."""
+    done = subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=True)
+    return dict(json.loads(done.stdout.replace("\n", "")))
+
+
+def test_the_request_it_prints_can_be_pasted_and_shows_the_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    [line] = [line for line in shown().splitlines() if "curl" in line]
+    command, _, curl = line.partition(" | ")
+    assert curl == "curl -s localhost:1/v2/models/moondream/generate -d @-"
+    sent = pasted(command)
+    assert base64.b64decode(str(sent.pop("IMAGE"))) == SAMPLE.read_bytes()
+    assert sent == {"SKILL": "query", "QUESTION": QUESTION, "TEMPERATURE": 0}
+
+
+def test_a_picture_may_be_larger_than_an_argument_may_be(tmp_path: Path) -> None:
+    """Linux passes on at most 128 kB in one argument."""
+    picture = tmp_path / "it's large.jpg"
+    picture.write_bytes(bytes(range(256)) * 4096)
+    assert base64.b64decode(str(pasted(request(picture))["IMAGE"])) == picture.read_bytes()
+
+
+def test_only_random_weights_are_called_noise() -> None:
+    assert "noise" not in shown()
+    assert "noise" in shown(config=RuntimeConfig(model="moondream-tiny", device="cpu", weights="random"))
+
+
+def test_it_says_what_is_in_use_and_where_it_listens() -> None:
+    text = shown("10.0.0.7", info=("dtype float32, attention sdpa",))
+    assert "model on cpu answers after 1.0 s: http 1, grpc 2, metrics 3, on 10.0.0.7" in text
+    assert "In use: dtype float32, attention sdpa\n" in text
+    assert "curl -s 10.0.0.7:1/" in text and "--url 10.0.0.7:2 " in text
+
+
+def test_without_a_checkout_the_installed_client_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(module, "CLIENT_SCRIPT", tmp_path / "run.py")
+    monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
+    assert f"{tmp_path}/python -m kestrel_client --url" in shown()
+    (tmp_path / "kestrel-client").touch()
+    assert f"{tmp_path}/kestrel-client --url" in shown()

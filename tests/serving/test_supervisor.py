@@ -1,0 +1,101 @@
+"""The supervisor around programs that behave like Triton as far as it can tell."""
+
+import io
+import socket
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from kestrel_core.config import RuntimeConfig
+from kestrel_core.triton import supervisor
+from kestrel_core.triton.installation import Installation
+from kestrel_core.triton.options import ServeOptions
+from kestrel_core.triton.supervisor import Supervisor
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def run(script: str, folder: Path, host: str = "127.0.0.1", device: str = "cpu") -> tuple[int, str]:
+    """Exit code, and what was said."""
+    server = folder / "tritonserver"
+    asked_at = "127.0.0.1" if host == "0.0.0.0" else host
+    server.write_text(script.replace("{python}", sys.executable).replace("{host}", asked_at))
+    server.chmod(server.stat().st_mode | stat.S_IXUSR)
+    options = ServeOptions(free_port(), free_port(), free_port(), folder, 1, host)
+    console = Console(file=io.StringIO(), width=200)
+    config = RuntimeConfig(model="moondream2", device=device)
+    code = Supervisor(Installation(server, server, {}), options, config, console).run()
+    return code, console.file.getvalue()  # type: ignore[attr-defined]
+
+
+@pytest.fixture(autouse=True)
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervisor, "MAX_RESTARTS", 1)
+    monkeypatch.setattr(supervisor, "TELL_S", 0.0)
+
+
+# Becomes ready as Triton does, and has ended by the time anybody looks again.
+SHORT_LIVED = """#!{python}
+import sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+class Ready(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+[port] = [flag.partition("=")[2] for flag in sys.argv if flag.startswith("--http-port=")]
+HTTPServer(("{host}", int(port)), Ready).handle_request()
+sys.exit(3)
+"""
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        (
+            SHORT_LIVED,
+            ["answers after", "ended (exit code 3); starting it again", "answering again", "giving up"],
+        ),
+        ("#!/bin/sh\nexit 7\n", ["the server ended (exit code 7) before it was ready"]),
+    ],
+)
+def test_a_server_that_keeps_dying_is_given_up(script: str, said: list[str], tmp_path: Path) -> None:
+    code, text = run(script, tmp_path)
+    assert code == 1
+    places = [text.find(part) for part in said]
+    assert -1 not in places and places == sorted(places), text
+
+
+@pytest.mark.parametrize("host", ["127.0.0.2", "0.0.0.0"])
+def test_a_server_is_found_ready_where_it_listens(host: str, tmp_path: Path) -> None:
+    _, text = run(SHORT_LIVED, tmp_path, host)
+    assert "answers after" in text and f"on {host}" in text
+
+
+def test_readiness_is_asked_for_without_a_proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    assert "answers after" in run(SHORT_LIVED, tmp_path)[1]
+
+
+COMPLAINT = 'E1115 server.cc:241] "CudaDriverHelper has not been initialized."'
+TALKING = f"#!/bin/sh\necho one >&2\necho '{COMPLAINT}' >&2\nprintf 'two\\nno end' >&2\nexit 7\n"
+
+
+@pytest.mark.parametrize(("device", "said"), [("cpu", "one\ntwo\nno end"), ("cuda", "CudaDriverHelper")])
+def test_only_the_complaint_about_a_missing_gpu_is_left_out(
+    device: str, said: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    run(TALKING, tmp_path, device=device)
+    err = capfd.readouterr().err
+    assert err == said if device == "cpu" else said in err
