@@ -233,27 +233,33 @@ def _group_size(name: str, config: MoondreamConfig) -> int | None:
     return config.region.group_size if name.startswith("region.") else None
 
 
+def misfits(model: nn.Module, config: MoondreamConfig, checkpoint: Checkpoint) -> dict[str, list[str]]:
+    """Names of tensors by what is wrong with them: missing, unexpected, or of wrong shape or type."""
+    stored = _by_name(checkpoint)
+    shapes = {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
+    return _misfits({name: _parts(name, shape, stored, config) for name, shape in shapes.items()}, stored)
+
+
+def _misfits(parts: dict[str, dict[str, Wanted]], stored: dict[str, Stored]) -> dict[str, list[str]]:
+    wanted = {part: want for made_of in parts.values() for part, want in made_of.items()}
+    shared = {name: (want, stored[name]) for name, want in wanted.items() if name in stored}
+    found = {
+        "missing": [name for name in wanted if name not in stored],
+        "unexpected": [have.raw for name, have in stored.items() if name not in wanted],
+    }
+    for name, (want, have) in shared.items():
+        if have.shape != want.shape:
+            found.setdefault(f"{list(have.shape)} instead of {list(want.shape)}", []).append(name)
+        elif have.dtype not in want.dtypes:
+            found.setdefault(f"{have.dtype} instead of {' or '.join(want.dtypes)}", []).append(name)
+    return {what: names for what, names in found.items() if names}
+
+
 def _check(
     parts: dict[str, dict[str, Wanted]], stored: dict[str, Stored], config: MoondreamConfig, path: Path
 ) -> None:
-    """Raise one error that names every tensor that is missing, unexpected, or of a wrong shape or type."""
-    wanted = {part: want for made_of in parts.values() for part, want in made_of.items()}
-    shared = {name: (want, stored[name]) for name, want in wanted.items() if name in stored}
-    misfits: dict[str, list[str]] = {}
-    for name, (want, have) in shared.items():
-        if have.shape != want.shape:
-            misfits.setdefault(f"{list(have.shape)} instead of {list(want.shape)}", []).append(name)
-        elif have.dtype not in want.dtypes:
-            misfits.setdefault(f"{have.dtype} instead of {' or '.join(want.dtypes)}", []).append(name)
-    problems = [
-        f"{what}: {', '.join(fold(names))}"
-        for what, names in (
-            ("missing", [name for name in wanted if name not in stored]),
-            ("unexpected", [have.raw for name, have in stored.items() if name not in wanted]),
-            *misfits.items(),
-        )
-        if names
-    ]
+    """Raise one error that names every tensor that is missing, not wanted, or of wrong shape or type."""
+    problems = [f"{what}: {', '.join(fold(names))}" for what, names in _misfits(parts, stored).items()]
     if not problems:
         return
     told = _told_generation(stored)
