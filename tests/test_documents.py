@@ -1,8 +1,8 @@
 """Documents keep their word: tables are the code's, links lead somewhere, and every example runs.
 
-A fence marked `bash` or `python` is an example and is run here, against a server that was started for it. Other
-fences show what comes out. Lines that cannot be run inside a test are left out by `LEFT_OUT`, each for the reason
-beside it.
+A fence marked `bash` or `python` is an example and is run here, against a server that was started for it.
+Other fences show what comes out. Lines that cannot be run inside a test are left out by `LEFT_OUT`, each for
+the reason beside it.
 """
 
 import ast
