@@ -68,7 +68,7 @@ MIB = 2**20
         (machine.judge_shared_memory(SpaceFacts("/dev/shm", 64 * MIB, 64 * MIB)), Verdict.WARNING, "refused"),
         (machine.judge_shared_memory(SpaceFacts("/dev/shm", 8 * MIB, 64 * MIB)), Verdict.FAULT, "32 MiB"),
         (machine.judge_port(PortFacts("http", 8000)), Verdict.OK, "8000 is free"),
-        (machine.judge_port(PortFacts("http", 8000, "in use")), Verdict.WARNING, "(in use)"),
+        (machine.judge_port(PortFacts("http", 8000, "in use")), Verdict.WARNING, "in use"),
         (machine.judge_file_limit(FileLimitFacts(4096, 4096)), Verdict.OK, "4,096"),
         (machine.judge_file_limit(FileLimitFacts(-1, -1)), Verdict.OK, "no limit"),
         (machine.judge_file_limit(FileLimitFacts(512, 4096)), Verdict.WARNING, "512"),
@@ -85,11 +85,11 @@ def test_a_fact_is_judged(finding: Finding, verdict: Verdict, word: str) -> None
 
 def test_a_port_that_somebody_listens_on_is_seen() -> None:
     with socket.socket() as other:
-        other.bind(("", 0))
+        other.bind(("127.0.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
-        assert port_facts("http", port).trouble
-    assert not port_facts("http", 0).trouble
+        assert port_facts("http", "127.0.0.1", port).trouble
+    assert not port_facts("http", "127.0.0.1", 0).trouble
 
 
 def test_only_a_published_model_that_is_not_cached_has_to_be_downloaded(tmp_path: Path) -> None:
