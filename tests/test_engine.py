@@ -167,7 +167,7 @@ def test_shutdown_answers_what_is_under_way_and_refuses_the_rest() -> None:
         asked = [asyncio.create_task(engine.query(question=q, settings=GREEDY)) for q in ("go on", "and on")]
         await asyncio.sleep(0)
         closing = asyncio.create_task(engine.shutdown())
-        while not engine.loop._door.is_closed:
+        while not engine.loop._inbox.is_closed:
             await asyncio.sleep(0)
         with pytest.raises(Overloaded, match="shutting down"):
             await engine.query(question="too late?")
@@ -185,7 +185,7 @@ def test_shutdown_without_draining_ends_what_is_under_way() -> None:
         asked = asyncio.create_task(engine.query(question="go on", settings=GREEDY))
         await asyncio.sleep(0)
         closing = asyncio.create_task(engine.shutdown(drain=False))
-        while not engine.loop._door.is_closed:
+        while not engine.loop._inbox.is_closed:
             await asyncio.sleep(0)
         engine.fake.runtime.release()
         await closing

@@ -102,7 +102,7 @@ class StepLoop:
         return ticket
 
     def cancel(self, ticket: Ticket) -> None:
-        """The caller has gone, or wants no more: it ends with what it has."""
+        """End a request with what it has said so far, because its caller has gone or wants no more."""
         self._inbox.call(lambda: self._cancel(ticket))
 
     def start(self) -> None:
@@ -200,14 +200,21 @@ class StepLoop:
             return self._launch_one_by_one(plan)
 
     def _launch_one_by_one(self, plan: StepPlan) -> "Collected":
-        """Find whose fault it was. Computing a span twice is harmless: the same goes into the same cells."""
-        if self._pending is not None:  # steps are collected in the order of their launch
-            self._pending = Collected(self._pending.collect())
+        """Find whose fault it was.
+
+        A span that is computed again writes the same to the same cells. But the launch that failed may have
+        replaced what each slot sampled last, so the step before is collected first, and every input is given.
+        """
+        before: Mapping[int, Sample] = {}
+        if self._pending is not None:
+            before = self._pending.collect()
+            self._pending = Collected(before)
         samples: dict[int, Sample] = {}
         by_slot = {sequence.slot: sequence for sequence in self.scheduler.running}
         for slot, spans in groupby(plan.spans, key=lambda span: span.slot):
+            given = [s._replace(inputs=(before[slot].feed,)) if s.feeds_last_sample else s for s in spans]
             try:
-                samples |= self.runtime.launch(StepPlan(list(spans))).collect()
+                samples |= self.runtime.launch(StepPlan(given)).collect()
             except KestrelError as error:
                 self._publish([self.scheduler.fail(by_slot[slot], error)])
             except Exception as error:
@@ -262,7 +269,7 @@ class StepLoop:
             logprobs=settings.logprobs,
         )
 
-    # And out again
+    # A request's way out
 
     def _note_starts(self) -> None:
         now = self._clock()
@@ -281,14 +288,15 @@ class StepLoop:
 
     def _publish(self, updates: list[Update]) -> None:
         now, tickets, metrics = self._clock(), self._tickets, self.metrics
-        last_tokens_s: set[float] = set()  # when the token before came: for most of a step the same moment
+        last_tokens_s: set[float] = set()  # when the tokens before came: in most steps at one moment
         ended: list[tuple[Ticket, Outcome, FinishReason]] = []
+        num_failed = 0
         for sequence, outcome, error in updates:
             ticket = tickets[sequence]
             if error is not None:
                 self._end(ticket, error)
+                num_failed += 1
                 continue
-            metrics.output_tokens += 1
             if ticket.first_s:
                 last_tokens_s.add(ticket.last_s)
             else:
@@ -302,6 +310,7 @@ class StepLoop:
                 ended.append((ticket, outcome, finish))
             elif text and ticket.request.stream:
                 self._tell(ticket, Chunk(text, sequence.num_taken))
+        metrics.output_tokens += len(updates) - num_failed
         if last_tokens_s:
             metrics.inter_token_s.observe(now - min(last_tokens_s))
         for ticket, outcome, reason in ended:  # last, so that whoever hears of the end finds it counted
