@@ -29,6 +29,7 @@ H200 = GpuFacts("13.0", True, "NVIDIA H200", "580.1", (9, 0), 140 * 2**30, 141 *
 NO_GPU = GpuFacts("13.0", False)
 WHEEL = TritonFacts(True, "/here/tritonserver", from_wheel=True)
 MIB = 2**20
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize(
@@ -81,6 +82,13 @@ MIB = 2**20
 def test_a_fact_is_judged(finding: Finding, verdict: Verdict, word: str) -> None:
     assert finding.verdict is verdict and word in finding.found
     assert bool(finding.advice) == (verdict in (Verdict.WARNING, Verdict.FAULT))
+
+
+def test_the_measured_versions_are_the_pinned_ones() -> None:
+    pins = {name: (ROOT / f"constraints-{name}.txt").read_text().splitlines() for name in ("gpu", "cpu")}
+    assert f"torch=={machine.MEASURED_TORCH['cuda']}.0" in pins["gpu"]
+    assert f"torch=={machine.MEASURED_TORCH['cpu']}.0" in pins["cpu"]
+    assert f"flashinfer-python=={machine.MEASURED_FLASHINFER}" in pins["gpu"]
 
 
 def test_a_port_that_somebody_listens_on_is_seen() -> None:

@@ -11,7 +11,7 @@ from kestrel_tools.doctor.facts import (
 )
 from kestrel_tools.doctor.report import Finding, fault, ok, skipped, warning
 
-# What the committed benchmarks ran with (docs/benchmarks), and on a CPU what constraints.txt pins.
+# What constraints-gpu.txt (as docs/benchmarks were measured) and constraints-cpu.txt pin.
 MEASURED_TORCH = {"cuda": "2.11", "cpu": "2.13"}
 MEASURED_FLASHINFER = "0.6.0"
 PYTHONS = ((3, 11), (3, 12))
