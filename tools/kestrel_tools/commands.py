@@ -12,13 +12,13 @@ from rich.console import Console
 from kestrel_core.cli import main as command_line
 from kestrel_core.cli.options import add_engine_options, engine_config, engine_options
 from kestrel_core.config import RuntimeConfig
+from kestrel_core.intake.models import DEMO
 
 if TYPE_CHECKING:
     from kestrel_core.cli.options import Commands
 
 DEVICE_HALF = ("runtime", "flashinfer", "cuda_graphs", "compile")  # what may differ and must not show
 DOCTOR_CHOOSES = ("model", "model_path", "device")  # where nobody says
-BUNDLED = "moondream-tiny"
 
 
 def add_parity(commands: "Commands") -> None:
@@ -177,6 +177,12 @@ def add_doctor(commands: "Commands") -> None:
     )
     doctor.add_argument("--machine-only", action="store_true", help="leave the model alone")
     doctor.add_argument("--json", action="store_true", help="print one JSON document, and nothing else")
+    doctor.add_argument(
+        "--host",
+        default="127.0.0.1",
+        metavar="ADDRESS",
+        help="of the ports (default: %(default)s)",
+    )
     for name, port in (("http", 8000), ("grpc", 8001), ("metrics", 8002)):
         doctor.add_argument(
             f"--{name}-port", type=int, default=port, metavar="PORT", help="(default: %(default)s)"
@@ -194,8 +200,9 @@ def _doctor(options: argparse.Namespace, console: Console) -> int:
     }
     config = engine_config(options)
     if not is_said["model"] and not is_said["model_path"]:
-        config = replace(config, model=BUNDLED)
+        config = replace(config, model=DEMO)
     chosen = DoctorOptions(
+        options.host,
         {name: getattr(options, f"{name}_port") for name in ("http", "grpc", "metrics")},
         options.machine_only,
         is_said["device"],

@@ -12,13 +12,15 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from kestrel_core.build import BUNDLED
 from kestrel_core.config import RuntimeConfig
+from kestrel_core.intake.models import DEMO, MODELS
 from kestrel_tools.doctor.files import check_header, hub_tag, judge_digest
 from kestrel_tools.doctor.model import examine
 from kestrel_tools.doctor.report import Report, Row, Verdict
 from kestrel_tools.doctor.tensors import judge_finite, judge_size, judge_zeros, look_at
 
+BUNDLED = MODELS[DEMO].folder
+assert BUNDLED is not None
 WTE = "model.text.wte"
 QKV = "model.vision.blocks.0.attn.qkv.weight"
 GAIN = "model.text.post_ln.weight"
@@ -28,7 +30,7 @@ INDEX = "model.safetensors.index.json"
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     copied = tmp_path / "model"
-    shutil.copytree(BUNDLED["moondream-tiny"], copied)
+    shutil.copytree(BUNDLED, copied)
     return copied
 
 

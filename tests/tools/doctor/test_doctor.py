@@ -11,11 +11,14 @@ import pytest
 from rich.console import Console
 from tiny_folder import save_tiny
 
-from kestrel_core.build import BUNDLED
 from kestrel_core.config import RuntimeConfig
+from kestrel_core.intake import hub
+from kestrel_core.intake.hub import ModelFiles
+from kestrel_core.intake.models import DEMO, MODELS
 from kestrel_tools.commands import main
 from kestrel_tools.doctor import command
 from kestrel_tools.doctor.files import BUNDLED_SHA256
+from kestrel_tools.doctor.model import locate
 from kestrel_tools.doctor.questions import (
     TINY,
 )
@@ -145,6 +148,17 @@ def test_nothing_is_downloaded_onto_a_disk_that_is_too_small(
     assert rows[-1]["section"] == "files" and rows[-1]["found"] == "there is no room for the download"
 
 
+@pytest.mark.parametrize(("revision", "verdict"), [(None, Verdict.WARNING), ("b" * 40, Verdict.OK)])
+def test_a_download_that_is_not_pinned_is_a_warning(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, revision: str | None, verdict: Verdict
+) -> None:
+    fetched = ModelFiles(tmp_path / ("a" * 40), tmp_path / "tokenizer.json")
+    monkeypatch.setattr(hub, "fetch_model", lambda *_: fetched)
+    place, finding = locate(RuntimeConfig(model="moondream2", revision=revision), lambda done, total: None)
+    assert place.path == fetched.folder and finding.verdict is verdict
+    assert ("--revision " + "a" * 40 in finding.advice) == (revision is None)
+
+
 def _has_gpu() -> bool:
     import torch
 
@@ -170,7 +184,9 @@ def test_the_table_and_the_summary_have_every_row() -> None:
 
 
 def test_the_bundled_digests_are_those_of_the_bundled_files() -> None:
-    files = {path.name for path in BUNDLED["moondream-tiny"].iterdir()} - {"README.md"}
+    folder = MODELS[DEMO].folder
+    assert folder is not None
+    files = {path.name for path in folder.iterdir()} - {"README.md"}
     assert set(BUNDLED_SHA256) == files
 
 

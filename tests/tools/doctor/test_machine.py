@@ -29,6 +29,7 @@ H200 = GpuFacts("13.0", True, "NVIDIA H200", "580.1", (9, 0), 140 * 2**30, 141 *
 NO_GPU = GpuFacts("13.0", False)
 WHEEL = TritonFacts(True, "/here/tritonserver", from_wheel=True)
 MIB = 2**20
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize(
@@ -68,7 +69,7 @@ MIB = 2**20
         (machine.judge_shared_memory(SpaceFacts("/dev/shm", 64 * MIB, 64 * MIB)), Verdict.WARNING, "refused"),
         (machine.judge_shared_memory(SpaceFacts("/dev/shm", 8 * MIB, 64 * MIB)), Verdict.FAULT, "32 MiB"),
         (machine.judge_port(PortFacts("http", 8000)), Verdict.OK, "8000 is free"),
-        (machine.judge_port(PortFacts("http", 8000, "in use")), Verdict.WARNING, "(in use)"),
+        (machine.judge_port(PortFacts("http", 8000, "in use")), Verdict.WARNING, "in use"),
         (machine.judge_file_limit(FileLimitFacts(4096, 4096)), Verdict.OK, "4,096"),
         (machine.judge_file_limit(FileLimitFacts(-1, -1)), Verdict.OK, "no limit"),
         (machine.judge_file_limit(FileLimitFacts(512, 4096)), Verdict.WARNING, "512"),
@@ -83,13 +84,20 @@ def test_a_fact_is_judged(finding: Finding, verdict: Verdict, word: str) -> None
     assert bool(finding.advice) == (verdict in (Verdict.WARNING, Verdict.FAULT))
 
 
+def test_the_measured_versions_are_the_pinned_ones() -> None:
+    pins = {name: (ROOT / f"constraints-{name}.txt").read_text().splitlines() for name in ("gpu", "cpu")}
+    assert f"torch=={machine.MEASURED_TORCH['cuda']}.0" in pins["gpu"]
+    assert f"torch=={machine.MEASURED_TORCH['cpu']}.0" in pins["cpu"]
+    assert f"flashinfer-python=={machine.MEASURED_FLASHINFER}" in pins["gpu"]
+
+
 def test_a_port_that_somebody_listens_on_is_seen() -> None:
     with socket.socket() as other:
-        other.bind(("", 0))
+        other.bind(("127.0.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
-        assert port_facts("http", port).trouble
-    assert not port_facts("http", 0).trouble
+        assert port_facts("http", "127.0.0.1", port).trouble
+    assert not port_facts("http", "127.0.0.1", 0).trouble
 
 
 def test_only_a_published_model_that_is_not_cached_has_to_be_downloaded(tmp_path: Path) -> None:

@@ -14,19 +14,20 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from kestrel_core.config import RuntimeConfig
-from kestrel_core.intake.hub import MODELS
+from kestrel_core.intake.models import find_model
 from kestrel_core.protocol.errors import BadCheckpoint, InvalidRequest
+from kestrel_core.triton.checks import SHARED_MEMORY
 from kestrel_tools.doctor import facts, machine
 from kestrel_tools.doctor.report import Finding, Report, Verdict, ok, skipped
 
 MACHINE, DISK = "machine", "disk"
-BUNDLED = "moondream-tiny"
 REINSTALL = "Reinstall kestrel-triton and what it depends on."
 TRITON_ADVICE = "Use the official container, which has a server and its stub."
 
 
 @dataclass(frozen=True, slots=True)
 class DoctorOptions:
+    host: str
     ports: Mapping[str, int]
     machine_only: bool = False
     device_is_asked_for: bool = False  # else a GPU is used where there is one
@@ -66,9 +67,8 @@ def doctor(options: DoctorOptions, config: RuntimeConfig, console: Console) -> b
 
 
 def _refuse_impossible(options: DoctorOptions, config: RuntimeConfig) -> None:
-    known = (*MODELS, BUNDLED)
-    if config.model_path is None and config.model not in known:
-        raise BadCheckpoint(f'there is no model "{config.model}"; there are {", ".join(known)}')
+    if config.model_path is None:
+        find_model(config.model)
     for path in (config.model_path, config.tokenizer_path):
         if path is not None and not Path(path).exists():
             raise BadCheckpoint(f"there is no {path}; name a checkpoint and its tokenizer.json")
@@ -94,12 +94,12 @@ def examine_machine(report: Report, options: DoctorOptions, config: RuntimeConfi
     report.check(
         MACHINE,
         "shared memory",
-        lambda: machine.judge_shared_memory(facts.space_facts(facts.SHARED_MEMORY)),
+        lambda: machine.judge_shared_memory(facts.space_facts(SHARED_MEMORY)),
         "Start the container with --shm-size=1g.",
     )
     for name, port in options.ports.items():
         advice = f"Choose another with --{name}-port."
-        report.check(MACHINE, f"{name} port", partial(_look_at_port, name, port), advice)
+        report.check(MACHINE, f"{name} port", partial(_look_at_port, name, options.host, port), advice)
     report.check(
         MACHINE, "open files", lambda: machine.judge_file_limit(facts.file_limit_facts()), "Check ulimit -n."
     )
@@ -151,8 +151,8 @@ def _import_engine() -> tuple[bool, Finding]:
     return True, ok(f"torch and the engine are imported by {model.__name__}")
 
 
-def _look_at_port(name: str, port: int) -> Finding:
-    return machine.judge_port(facts.port_facts(name, port))
+def _look_at_port(name: str, host: str, port: int) -> Finding:
+    return machine.judge_port(facts.port_facts(name, host, port))
 
 
 def _look_at_triton() -> tuple[facts.TritonFacts, Finding]:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from kestrel_core.loop.step import PreparedImage, Span
+from kestrel_core.loop.step import PreparedImage, Running, Span
 from kestrel_core.moondream.config import MOONDREAM2
 from kestrel_core.moondream.ops import plain
 from kestrel_core.moondream.ops.protocol import Norm
@@ -44,8 +44,8 @@ def try_flashinfer(device: torch.device) -> Finding:
 def _span_rows(device: torch.device) -> SpanRows:
     """Sequence 1 lies on pages 1 to 3, sequence 2 on page 4."""
     spans = [
-        Span(1, 0, IMAGE_TOKENS, [], None, PreparedImage("", None, (1, 1))),
-        Span(2, 0, TEXT_TOKENS, [], None),
+        Span(Running(1, []), 0, IMAGE_TOKENS, None, PreparedImage("", None, (1, 1))),
+        Span(Running(2, []), 0, TEXT_TOKENS, None),
     ]
     cells = [*range(PAGE_SIZE, 4 * PAGE_SIZE), *range(4 * PAGE_SIZE, 4 * PAGE_SIZE + TEXT_TOKENS)]
     return SpanRows(

@@ -6,7 +6,6 @@ import os
 import platform
 import resource
 import shutil
-import socket
 import sysconfig
 import tempfile
 from collections.abc import Mapping
@@ -16,11 +15,11 @@ from pathlib import Path
 from huggingface_hub import constants
 
 from kestrel_core.config import RuntimeConfig
-from kestrel_core.intake.hub import MODELS
+from kestrel_core.intake.models import MODELS
 from kestrel_core.protocol.errors import KestrelError
+from kestrel_core.triton.checks import GPU_DEVICES, check_ports
 from kestrel_core.triton.installation import OFFICIAL, check_stub, find_triton
 
-SHARED_MEMORY = Path("/dev/shm")
 HUB_CACHE = Path(constants.HF_HUB_CACHE)
 # Of each repository: two bytes a parameter, and of 3.1 what its page says.
 DOWNLOAD_BYTES = {
@@ -28,8 +27,6 @@ DOWNLOAD_BYTES = {
     "moondream3-preview": 18_600_000_000,
     "moondream3.1-9B-A2B": 10_500_000_000,
 }
-# Also those of Jetson and of Windows' Linux.
-GPU_FILES = (Path("/dev/nvidiactl"), Path("/dev/nvhost-ctrl-gpu"), Path("/dev/dxg"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +91,7 @@ def gpu_facts(device: str) -> GpuFacts:
     """Of the device as RuntimeConfig names it; of the first one, where that is a CPU."""
     import torch
 
-    has_file = any(path.exists() for path in GPU_FILES)
+    has_file = any(path.exists() for path in GPU_DEVICES)
     if not torch.cuda.is_available():
         return GpuFacts(torch.version.cuda, has_file)
     from kestrel_tools.bench.gpu import find_gpu
@@ -138,21 +135,20 @@ def space_facts(path: Path) -> SpaceFacts:
     return SpaceFacts(str(path), usage.free, usage.total)
 
 
-def port_facts(name: str, port: int, host: str = "") -> PortFacts:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((host, port))
-        except (OSError, OverflowError) as error:
-            return PortFacts(name, port, str(getattr(error, "strerror", None) or error))
+def port_facts(name: str, host: str, port: int) -> PortFacts:
+    try:
+        check_ports(host, {name: port})
+    except KestrelError as error:
+        return PortFacts(name, port, str(error))
     return PortFacts(name, port)
 
 
 def missing_bytes(config: RuntimeConfig, cache: Path = HUB_CACHE) -> int:
     """What of a published model has still to be downloaded, about."""
-    if config.model_path is not None or config.weights == "random" or config.model not in MODELS:
+    known = MODELS.get(config.model)
+    if config.model_path is not None or config.weights == "random" or not known or not known.repository:
         return 0
-    folder = cache / f"models--{MODELS[config.model].name.replace('/', '--')}"
+    folder = cache / f"models--{known.repository.name.replace('/', '--')}"
     held = sum(file.stat().st_size for file in folder.glob("blobs/*"))
     total = DOWNLOAD_BYTES[config.model]
     return total - held if held < 0.95 * total else 0  # sizes are known to a few percent

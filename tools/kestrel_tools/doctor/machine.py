@@ -1,5 +1,6 @@
 """Judges what `facts` found: pure functions from facts to findings, so that they need no such machine."""
 
+from kestrel_core.triton.checks import NEEDED_BYTES, WANTED_BYTES
 from kestrel_tools.doctor.facts import (
     FileLimitFacts,
     GpuFacts,
@@ -10,13 +11,11 @@ from kestrel_tools.doctor.facts import (
 )
 from kestrel_tools.doctor.report import Finding, fault, ok, skipped, warning
 
-# What the committed benchmarks ran with (docs/benchmarks), and on a CPU what constraints.txt pins.
+# What constraints-gpu.txt (as docs/benchmarks were measured) and constraints-cpu.txt pin.
 MEASURED_TORCH = {"cuda": "2.11", "cpu": "2.13"}
 MEASURED_FLASHINFER = "0.6.0"
 PYTHONS = ((3, 11), (3, 12))
 
-# A 20 MB picture passes through 32 MB; Docker's default of 64 MB refuses several large ones at once.
-NEEDED_SHARED_BYTES, WANTED_SHARED_BYTES = 32 * 2**20, 256 * 2**20
 # Triton and its libraries hold some 200 files; every connected client holds one more.
 NEEDED_FILES, WANTED_FILES = 256, 1024
 BFLOAT16_CAPABILITY = (8, 0)  # Ampere is the first with bfloat16 in hardware
@@ -105,7 +104,7 @@ def judge_triton(facts: TritonFacts) -> Finding:
     if not facts.is_installed:
         return warning(
             "there is no Triton server, so kestrel serve cannot start; the Python API works without",
-            "Use the official container, or pip install --no-deps nvidia-pytriton.",
+            "Use the official container, or pip install 'kestrel-triton[triton]'.",
         )
     if facts.trouble:
         return fault(facts.trouble, "Mend that, or use the official container; kestrel serve needs it.")
@@ -125,9 +124,9 @@ def judge_numpy(version: str | None, triton: TritonFacts) -> Finding:
 def judge_shared_memory(facts: SpaceFacts) -> Finding:
     found = f"{facts.path} has {facts.free_bytes >> 20:,} MiB free of {facts.total_bytes >> 20:,} MiB"
     advice = "Start the container with --shm-size=1g; pictures reach the model through shared memory."
-    if facts.free_bytes < NEEDED_SHARED_BYTES:
-        return fault(f"{found}; at least {NEEDED_SHARED_BYTES >> 20} MiB are needed", advice)
-    if facts.free_bytes < WANTED_SHARED_BYTES:
+    if facts.free_bytes < NEEDED_BYTES:
+        return fault(f"{found}; at least {NEEDED_BYTES >> 20} MiB are needed", advice)
+    if facts.free_bytes < WANTED_BYTES:
         return warning(f"{found}: large pictures may be refused", advice)
     return ok(found)
 
@@ -135,8 +134,7 @@ def judge_shared_memory(facts: SpaceFacts) -> Finding:
 def judge_port(facts: PortFacts) -> Finding:
     if facts.trouble:
         return warning(
-            f"port {facts.port} cannot be used ({facts.trouble})",
-            f"End what listens there (maybe another server), or choose with --{facts.name}-port.",
+            facts.trouble, f"End what listens there (maybe another server), or use another {facts.name} port."
         )
     return ok(f"port {facts.port} is free")
 

@@ -11,17 +11,18 @@ from pathlib import Path
 
 import torch
 
-from kestrel_core.build import BUNDLED, CONFIGS, open_model, start_engine
+from kestrel_core.build import open_model, start_engine
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.engine import InferenceEngine
 from kestrel_core.intake import hub
+from kestrel_core.intake.models import MODELS, find_model, unpinned
 from kestrel_core.intake.tokenizer import Tokenizer
 from kestrel_core.moondream.checkpoint.config_file import parse_config
 from kestrel_core.moondream.checkpoint.files import Checkpoint, open_checkpoint, read_json
 from kestrel_core.moondream.checkpoint.weights import load_config
 from kestrel_core.moondream.config import MoondreamConfig
 from kestrel_tools.doctor import consistency, files, questions, tensors, words
-from kestrel_tools.doctor.report import Finding, Report, Verdict, ok, skipped
+from kestrel_tools.doctor.report import Finding, Report, Verdict, ok, skipped, warning
 
 FILES, TENSORS, WORDS = "files", "tensors", "words"
 AGAIN = "Download the model again, all files of one release."
@@ -42,7 +43,7 @@ def weights_bytes(config: RuntimeConfig) -> int:
     if config.model_path is not None and config.weights != "random":
         path = Path(config.model_path)
         return sum(file.stat().st_size for file in files.model_files(path, path / "tokenizer.json"))
-    network = tensors.build_network(CONFIGS[config.model])
+    network = tensors.build_network(find_model(config.model).config)
     return 2 * sum(parameter.numel() for parameter in network.parameters())
 
 
@@ -56,7 +57,8 @@ def examine(report: Report, config: RuntimeConfig, progress: Progress) -> None:
     if place is None:
         return
     _examine_files(report, place, progress)
-    shape = _examine_tensors(report, place, CONFIGS.get(config.model), progress)
+    known = MODELS.get(config.model)
+    shape = _examine_tensors(report, place, known.config if known else None, progress)
     if shape is None:
         for section in (WORDS, questions.SECTION):
             report.add(section, "all", skipped("there is no configuration to go by"))
@@ -76,13 +78,23 @@ def locate(config: RuntimeConfig, progress: Progress) -> tuple[Place, Finding]:
         path = Path(config.model_path)
         folder = path if path.is_dir() else path.parent
         place = Place(path, named or folder / "tokenizer.json", False)
-    elif config.model in BUNDLED:
-        path = BUNDLED[config.model]
-        place = Place(path, named or path / "tokenizer.json", named is None)
-    else:
-        fetched = hub.fetch_model(config.model, progress)
-        place = Place(fetched.folder, named or fetched.tokenizer, False)
-    return place, ok(f"{place.path}, tokenizer {place.tokenizer}")
+        return place, _found(place)
+    known = find_model(config.model)
+    if known.folder is not None:
+        place = Place(known.folder, named or known.folder / "tokenizer.json", named is None)
+        return place, _found(place)
+    fetched = hub.fetch_model(config.model, progress, config.revision)
+    place = Place(fetched.folder, named or fetched.tokenizer, False)
+    assert known.repository is not None, "a model comes along or is downloaded"
+    commit = fetched.folder.name  # the cache names a folder after the commit that it holds
+    loose = unpinned(known.repository.at(config.revision), commit, f"--revision {commit}")
+    if loose is not None:
+        return place, warning(loose, f"Pin it: --revision {commit}, or KESTREL_REVISION.")
+    return place, _found(place)
+
+
+def _found(place: Place) -> Finding:
+    return ok(f"{place.path}, tokenizer {place.tokenizer}")
 
 
 def _examine_files(report: Report, place: Place, progress: Progress) -> None:
@@ -204,7 +216,7 @@ def _examine_answers(
 def _start(config: RuntimeConfig, progress: Progress) -> tuple[tuple[InferenceEngine, bool], Finding]:
     model = open_model(config, progress)
     dtype = model.network.text.wte.dtype
-    engine = InferenceEngine(start_engine(model, config, warming=progress))
-    return (engine, dtype == torch.float32), ok(
-        f"it runs on {model.device} in {str(dtype).removeprefix('torch.')}"
-    )
+    started = start_engine(model, config, warming=progress)
+    engine = InferenceEngine(started)
+    used = ", ".join(f"{name} {what}" for name, what in started.in_use().items())
+    return (engine, dtype == torch.float32), ok(f"it runs: {used}")

@@ -5,7 +5,7 @@ are judged loosely, and one odd answer is a warning, while mostly wrong ones say
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -25,6 +25,9 @@ from kestrel_tools.doctor.report import Finding, Report, Verdict, fault, ok, war
 SECTION = "questions"
 BROKEN = "Look at the rows above first; if they are all ok, send this report to the project."
 WORDS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+
+
+Output = Mapping[str, Any]
 
 
 class Box(NamedTuple):
@@ -69,7 +72,7 @@ class Question:
     skill: str
     arguments: dict[str, Any]
     expected: str
-    is_right: Callable[[dict[str, Any]], bool]
+    is_right: Callable[[Output], bool]
     max_tokens: int = 128  # a broken model may never end
     max_objects: int = 20
 
@@ -86,11 +89,11 @@ class Question:
         return f"{self.skill}: {said} ({self.picture})"
 
 
-def says(word: str) -> Callable[[dict[str, Any]], bool]:
+def says(word: str) -> Callable[[Output], bool]:
     return lambda output: str(output["answer"]).strip().lower().rstrip(".") == word
 
 
-def mentions(*words: str) -> Callable[[dict[str, Any]], bool]:
+def mentions(*words: str) -> Callable[[Output], bool]:
     """Every word, of which a digit may also be written out."""
 
     def is_in(word: str, text: str) -> bool:
@@ -101,20 +104,20 @@ def mentions(*words: str) -> Callable[[dict[str, Any]], bool]:
     )
 
 
-def finds(boxes: Sequence[Box], iou: float) -> Callable[[dict[str, Any]], bool]:
+def finds(boxes: Sequence[Box], iou: float) -> Callable[[Output], bool]:
     """As many boxes as there are, and for each its own with this overlap."""
 
-    def is_right(output: dict[str, Any]) -> bool:
+    def is_right(output: Output) -> bool:
         found = [Box(**box) for box in output["objects"]]
         return len(found) == len(boxes) and all(any(box.iou(one) > iou for one in found) for box in boxes)
 
     return is_right
 
 
-def hits(boxes: Sequence[Box]) -> Callable[[dict[str, Any]], bool]:
+def hits(boxes: Sequence[Box]) -> Callable[[Output], bool]:
     """As many points as there are boxes, and one in each."""
 
-    def is_right(output: dict[str, Any]) -> bool:
+    def is_right(output: Output) -> bool:
         points = output["points"]
         return len(points) == len(boxes) and all(any(box.holds(**p) for p in points) for box in boxes)
 
@@ -221,7 +224,7 @@ async def submit(engine: InferenceEngine, question: Question, image: Any) -> Eng
     return result
 
 
-def _shown(output: dict[str, Any]) -> str:
+def _shown(output: Output) -> str:
     for name in ("answer", "caption"):
         if name in output:
             return repr(output[name])
