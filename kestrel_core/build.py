@@ -184,8 +184,9 @@ def _runtime(
 ) -> TorchRuntime | CudaRuntime:
     network, on_cuda = model.network, model.device.type == "cuda"
     tokens = config.kv_cache_tokens or 2 * config.max_batch_size * max_context
-    encoder = None
+    encoder, forward = None, None
     if on_cuda and config.runtime == "auto":
+        forward = model.fast_paths.text(config.compile)  # first, since it moves the weights in memory
         batches = model.fast_paths.crop_batches(config.compile, config.vision_dtype, config.cuda_graphs)
         encoder = ImageEncoder(network.vision, batches)
         encoder.warm_up()  # before the KV cache, which gets what is left
@@ -203,7 +204,7 @@ def _runtime(
         config.max_batch_size,
         max_context,
         encoder,
-        forward=model.fast_paths.text if config.compile != "off" else None,
+        forward=forward,
         flashinfer=config.flashinfer,
         graphs=Graphs.wanted(model.device, config.cuda_graphs),
         overlaps=overlaps is not False,

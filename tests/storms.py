@@ -1,4 +1,4 @@
-"""Random steps for two runtimes: sequences join, come in pieces, decode, turn elsewhere and are preempted.
+"""Random steps for two runtimes: sequences join, come in pieces, decode, are prompted again and preempted.
 
 The subject gets the plans as a scheduler would make them, overlapping or not. The reference gets the same
 ones with every input spelled out as the subject's samples gave it, so that one difference breeds no others.
@@ -164,7 +164,7 @@ class Storm:
             running = Running(life.slot, life.pages, sampling)
             return [Span(running, at, at + 1, None, None, self._readout(), draw)]
         if rng.random() < 0.1:
-            life.inputs += self._words(rng.randint(1, 3))  # it turns elsewhere
+            life.inputs += self._words(rng.randint(1, 3))  # a second prompt
             life.sampled = False
             known = offset + len(life.inputs)
         if known > 40 or not self._grow(life, known + 1):

@@ -84,7 +84,8 @@ def test_two_engines_over_one_model_compute_each_in_its_own_way(
 
 
 def test_the_weights_are_packed_once_for_all_engines_over_a_model(model: LoadedModel) -> None:
-    assert model.fast_paths.text is model.fast_paths.text
+    packed = model.fast_paths.text("auto")
+    assert packed is not None and model.fast_paths.text("auto") is packed
 
 
 def test_an_engine_on_a_cpu_says_that_it_is_one() -> None:

@@ -1,7 +1,6 @@
 """Faster ways to compute a network, made once for all engines over it, of which one computes at a time."""
 
 from collections.abc import Callable
-from functools import cached_property
 
 from torch import Tensor
 
@@ -22,6 +21,7 @@ class FastPaths:
         self._network = network
         self._device = network.text.wte.device
         self._fused: dict[str, Fused] = {}
+        self._text: FastText | None = None
         self._batches: dict[tuple[str, str, str], CropBatches] = {}
 
     def fused(self, compile: str) -> Fused:
@@ -30,10 +30,14 @@ class FastPaths:
             self._fused[compile] = choose_fused(self._device, compile)
         return self._fused[compile]
 
-    @cached_property
-    def text(self) -> FastText:
-        """Its matrices are packed into new storage, of which the network's own become views."""
-        return FastText(self._network.text, self.fused("auto"))
+    def text(self, compile: str) -> FastText | None:
+        """None: the network's own forward. Otherwise the network's matrices become views of packed ones."""
+        if compile == "off":
+            return None
+        fused = self.fused(compile)
+        if self._text is None:
+            self._text = FastText(self._network.text, fused)
+        return self._text
 
     def crop_batches(self, compile: str, vision_dtype: str, cuda_graphs: str) -> CropBatches:
         options = (compile, vision_dtype, cuda_graphs)

@@ -82,7 +82,7 @@ def make(
     return runtime, pictures
 
 
-@pytest.mark.parametrize("overlaps", [False, True], ids=["in turn", "overlapping"])
+@pytest.mark.parametrize("overlaps", [False, True], ids=["one by one", "overlapping"])
 @pytest.mark.parametrize("name", CONFIGS)
 @pytest.mark.parametrize(("dtype", "flashinfer", "graphs"), WORKS.values(), ids=WORKS)
 def test_a_storm_gives_what_the_plain_runtime_gives(
@@ -280,12 +280,24 @@ def test_what_waits_for_the_device_is_not_captured_and_still_served(caplog: pyte
 @pytest.mark.parametrize("name", ["moondream2", "moondream3-preview"])
 def test_a_full_size_engine_is_planned_and_captured(name: str, caplog: pytest.LogCaptureFixture) -> None:
     needs_flashinfer()
-    config = RuntimeConfig(model=name, device="cuda", weights="random", max_batch_size=16)
+    required = {"flashinfer": "required", "cuda_graphs": "required", "compile": "required"}
+    config = RuntimeConfig(model=name, device="cuda", weights="random", max_batch_size=16, **required)
     seen: list[tuple[int, int]] = []
     with caplog.at_level(logging.WARNING, "kestrel"):
         engine = assemble_engine(open_model(config), config, warming=lambda *at: seen.append(at))
     assert seen == [(done, len(seen)) for done in range(1, len(seen) + 1)] and len(seen) > 20
     assert [record.message for record in caplog.records if record.name.startswith("kestrel")] == []
+    assert engine.in_use() == {
+        "model": name,
+        "generation": name[len("moondream")],
+        "device": "cuda",
+        "dtype": "bfloat16",
+        "vision_dtype": "bfloat16",
+        "kernels": "ours",
+        "runtime": "cuda",
+        "attention": "flashinfer",
+        "graphs": "on",
+    }
     metrics = engine.metrics()
     print(f"{name}: {metrics['device_bytes_planned'] / 2**30:.2f} GiB planned")
     assert metrics["device_bytes_used"] == pytest.approx(metrics["device_bytes_planned"], rel=0.05)

@@ -75,7 +75,7 @@ def test_bfloat16_stays_within_its_rounding() -> None:
     with RoundedProducts():
         rounded, ids = mlp.bfloat16()(x), mlp.route(x)[0]
     assert rounded.dtype == torch.bfloat16
-    same = (ids == chosen).all(-1)  # rounding may turn a near-tie between experts
+    same = (ids == chosen).all(-1)  # rounding may decide a near-tie between experts differently
     assert same.sum() > 50
     error = (rounded.float() - exact)[same].norm() / exact[same].norm()
     assert error < 1e-2

@@ -43,12 +43,12 @@ def test_the_generations_round_bfloat16_phases_where_they_were_trained_to() -> N
         region = region_of(generation, torch.bfloat16)
         features = region.coord_features.float()
         if generation == 2:
-            turns = (2 * math.pi * values.bfloat16()).float() @ features  # one product: exact in float32
-            expected = turns.bfloat16()
+            phases = (2 * math.pi * values.bfloat16()).float() @ features  # one product: exact in float32
+            expected = phases.bfloat16()
             expected = torch.cat((expected.cos(), expected.sin()), -1)
         else:
-            turns = (2 * math.pi * values) @ features
-            expected = torch.cat((turns.cos(), turns.sin()), -1).bfloat16()
+            phases = (2 * math.pi * values) @ features
+            expected = torch.cat((phases.cos(), phases.sin()), -1).bfloat16()
         assert torch.equal(region.fourier(values, region.coord_features), expected)
 
 

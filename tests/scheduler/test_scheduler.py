@@ -208,7 +208,7 @@ def test_a_second_prompt_voids_what_was_computed_ahead(overlaps: bool, second: s
     stage.run()
     fed = sequence.inputs
     assert [*fed[:5], *fed[10 : 10 + len(second)]] == list(map(ord, "think" + second))
-    assert fed[5:10] == said(sequence)[:5], "the sample that turned it elsewhere is not fed"
+    assert fed[5:10] == said(sequence)[:5], "the sample that the second prompt replaced is not fed"
     reference = Stage()
     same = reference.admit("think", 12, "cat", second=second, sampling=drawn)
     reference.run()
