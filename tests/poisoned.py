@@ -8,10 +8,11 @@ from fakes import LETTERS, FakeEngine, Heard
 
 from kestrel_core.loop.sequence import Outcome, Prompt, Reply
 from kestrel_core.loop.step import Readout, Sample
+from kestrel_core.protocol.arguments import Argument
 from kestrel_core.protocol.errors import KestrelError
 from kestrel_core.protocol.messages import Request
 from kestrel_core.skills.registry import builtin_skills
-from kestrel_core.skills.spec import Language
+from kestrel_core.skills.spec import Language, SkillSpec
 from kestrel_core.skills.text import TextReply
 
 both = pytest.mark.parametrize("overlaps", [False, True])
@@ -47,10 +48,13 @@ class PoisonedReply(TextReply):
         return super().output()
 
 
-class PoisonedSkill:
+class PoisonedSkill(SkillSpec):
     """A third party's skill that raises where it is told to."""
 
     name = "poisoned"
+    arguments = (Argument("where", required=True),)
+    image = "optional"
+    streams = True
     greedy = True
 
     def prompt(self, request: Request, language: Language) -> Prompt:
