@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Flags go to `kestrel serve`; anything else is a command to run in its place: kestrel schedule "...", bash
+# All ports listen on 0.0.0.0, since a container's own 127.0.0.1 cannot be reached from outside; a --host among
+# the flags comes later and wins.
 set -euo pipefail
 
 if [[ $# -eq 0 || $1 == -* ]]; then
-    set -- kestrel serve "$@"
+    set -- kestrel serve --host 0.0.0.0 "$@"
 fi
 exec "$@" # not a child: the container's SIGTERM has to reach the supervisor, which drains

@@ -32,9 +32,9 @@ def main(url: str) -> None:
             client.segment(data, "yellow triangle"),
         ]
     for answer in answers:
-        print(json.dumps(answer.raw))
+        print(json.dumps(answer.output))
     size = pyvips.Image.new_from_buffer(data, "")
-    places = [answer.raw for answer in answers if answer.raw.keys() & {"objects", "points", "segments"}]
+    places = [answer.output for answer in answers if answer.output.keys() & {"objects", "points", "segments"}]
     write_picture(PICTURE, data, size.width, size.height, places)
 
 

@@ -1,4 +1,4 @@
-"""Puts the rooms together: weights, tokenizer, device, scheduler and loop. Nobody else knows them all."""
+"""Puts the rooms together: weights, tokenizer, device, scheduler and loop. No other module knows them all."""
 
 import time
 from collections.abc import Callable

@@ -76,6 +76,7 @@ class FakeRuntime:
         self.page_size = page_size
         self.overlaps = overlaps
         self.failing: set[object] = set()  # to feed one of these, tokens or keys of images, raises
+        self.late_failures = 0  # so many launches fail after they have written what they read
         self.not_finite: set[object] = set()  # whoever was fed one of these tokens reads no numbers
         self._gate = threading.Event()  # while it is not set, launches take their time
         self._gate.set()
@@ -109,6 +110,9 @@ class FakeRuntime:
         samples = {span.slot: self._read(span) for span in spans}
         read = {span.slot: samples[span.slot] for span in spans if span.readout is not None}
         self._last.update((slot, sample.feed) for slot, sample in read.items())
+        if self.late_failures:
+            self.late_failures -= 1
+            raise RuntimeError("no memory for the results")
         self.plans.append(StepPlan(spans))
         step = FakeStep(self, read)
         self.under_way.append(step)
@@ -302,7 +306,7 @@ class Heard:
 
 
 class FakeEngine:
-    """A step loop over a `FakeRuntime`. The test turns it, moves its clock and lets its workers run."""
+    """A step loop over a `FakeRuntime`. The test runs it, moves its clock and lets its workers run."""
 
     def __init__(
         self,

@@ -52,7 +52,7 @@ class PoisonedSkill(SkillSpec):
     """A third party's skill that raises where it is told to."""
 
     name = "poisoned"
-    arguments = (Argument("where", required=True),)
+    arguments = (Argument("where"), Argument("tokens", list))
     image = "optional"
     streams = True
     greedy = True

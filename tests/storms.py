@@ -111,7 +111,7 @@ class Storm:
         spans, launched = step
         spelled = []
         for life, span in spans:
-            if span.inputs is None and span.image is None:
+            if span.feeds_last_sample:
                 span = span._replace(inputs=(life.inputs[span.start - (self._prefix if life.image else 0)],))
             spelled.append(span)
         ours = launched.collect()

@@ -98,7 +98,7 @@ def test_none_is_none_where_there_may_be_none(text: str) -> None:
         ({"dtype": "int8"}, 'dtype is "int8"; it can be auto, float32, bfloat16, float16'),
         ({"weights": "none"}, 'weights is "none"; it can be checkpoint, random'),
         ({"max_batchsize": "4"}, "there is no option max_batchsize; did you mean max_batch_size?"),
-        ({"qqqq": "4"}, "there is no option qqqq; there are model, model_path"),
+        ({"qqqq": "4"}, "there is no option qqqq; known are model, model_path"),
         ({"flashinfer": "on"}, 'flashinfer is "on"; it can be auto, off, required'),
     ],
 )

@@ -86,7 +86,9 @@ TOKENIZER = Repository("moondream/starmie-v1", files=("tokenizer.json",))
 
 def find_model(name: str) -> KnownModel:
     if name not in MODELS:
-        raise BadCheckpoint(f'there is no model "{name}", only {", ".join(MODELS)}{nearest(name, MODELS)}')
+        hint = nearest(name, MODELS)
+        near = hint if "did you mean" in hint else ""  # all names are told already
+        raise BadCheckpoint(f'there is no model "{name}", only {", ".join(MODELS)}{near}')
     return MODELS[name]
 
 

@@ -1,6 +1,6 @@
 """A request's life in the engine: what it starts from, what it has said, and where it stands.
 
-`skills` makes prompts and replies, `scheduler` moves sequences; they meet here.
+Skills make prompts and replies, and the scheduler moves sequences; both know the types defined here.
 """
 
 from collections.abc import Hashable
@@ -22,7 +22,7 @@ from kestrel_core.protocol.messages import FinishReason
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """Ready to prefill. `inputs` follow the image prefix when there is an image; else they begin with BOS."""
+    """Ready to prefill. `inputs` follow the image prefix, or begin with BOS if there is no image."""
 
     inputs: tuple[Input, ...]
     with_image: bool
@@ -32,7 +32,7 @@ class Outcome(NamedTuple):
     """What a sample led to."""
 
     text: str = ""  # may be shown now
-    rest: str = ""  # of an answer that ends here: what was held back; shown after `text`
+    rest: str = ""  # what was held back until the answer ended; shown after `text`
     feed: tuple[Input, ...] | None = None  # fed instead of the sample itself: a second prompt
     finish: FinishReason | None = None
     reasoning: str = ""  # of what is thought before the answer: may be shown now, before `text`
@@ -45,42 +45,43 @@ class Reply(Protocol):
     """The growing answer of one sequence: says what to read next, takes samples, holds the result."""
 
     def readout(self, ahead: int = 0) -> Readout | None:
-        """What to read for the next sample; with `ahead`, for the one after so many more ordinary ones.
+        """What to read for the next sample, or with `ahead` for a later one, that many samples after it.
 
-        None: with these it ends, or turns elsewhere, whatever they are. For the next one there is something.
+        None if no such sample is needed: whatever the samples before it are, the answer ends with them, or
+        something else is fed after them. For the next sample, `ahead` 0, it is never None.
         """
         ...
 
     def take(self, sample: Sample) -> Outcome: ...
 
     def cut(self) -> Outcome:
-        """The answer ends here although the model would go on: give what was held back."""
+        """End the answer here although the model would go on, and give what was held back."""
         ...
 
     def output(self) -> dict[str, Any]:
-        """The skill's part of the result, also of an unfinished answer."""
+        """The skill's part of the result. An unfinished answer has one too."""
         ...
 
 
 @dataclass(eq=False, slots=True)
 class Sequence:
-    """Fields below the line are the scheduler's."""
+    """The fields from `running` on belong to the scheduler."""
 
     request_id: str
     reply: Reply
     inputs: list[Input]  # the prompt behind the image, and all that was fed since
-    root: Hashable = None  # what colours every position: adapter and image
+    root: Hashable = None  # what every position depends on: adapter and image
     image: PreparedImage | None = None
     image_length: int = 0
     sampling: Sampling = GREEDY
-    order: float = 0.0  # who comes first, see Scheduler.admit
+    order: float = 0.0  # the lowest is served first; see Scheduler.admit
 
-    running: Running = NOT_RUNNING  # its slot and pages, from start to preemption or end
+    running: Running = NOT_RUNNING  # its slot and pages, while it has them
     prefix: Any = None  # the locked part of its pages, which the prefix cache owns
-    computed: int = 0  # positions whose KV is there, or will be when the launched steps are done
+    computed: int = 0  # positions whose KV is in the cache once the launched steps are done
     verified: int = 0  # positions that led to a sound sample; only these are shared
-    num_taken: int = 0  # samples the reply took
-    num_pending: int = 0  # readouts launched and not yet committed
+    num_taken: int = 0  # samples that the reply has taken
+    num_pending: int = 0  # readouts that are launched and not yet committed
     epoch: int = 0  # readouts of an earlier epoch are void
     cached_tokens: int = 0
     num_preemptions: int = 0

@@ -1,8 +1,8 @@
-"""All that crosses into `runtime/`: what a step shall compute, and what it gave. Plain values, no torch.
+"""All that crosses into `runtime/`: what a step computes, and what came of it. Plain values, no torch.
 
-A position is fed an `Input`: a token, or a coordinate or size that the region model turns into an embedding.
-From the hidden state of a sequence's last position something is read, as its `Readout` says, and the `Sample`
-that comes of it is fed at the next position, unless the reply decides otherwise.
+A position is fed an `Input`: a token, or a coordinate or size that the region model makes an embedding of. A
+`Readout` says what is read from the hidden state of a sequence's last position. The `Sample` that this gives
+is fed at the next position, unless the reply decides otherwise.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,8 +24,9 @@ Input = int | Coord | Size
 
 
 class PreparedImage(NamedTuple):
-    """A picture ready for the encoder, cut into crops or left whole for the device to cut. Equal keys, equal
-    crops.
+    """A picture ready for the encoder: cut into crops, or left whole for the device to cut.
+
+    Pictures with equal keys have equal crops.
     """
 
     key: str
@@ -40,7 +41,7 @@ class PreparedImage(NamedTuple):
 
 class Kind(Enum):
     TOKEN = "token"  # choose a token; it is fed next
-    GROUNDED = "grounded"  # choose a token; where it is the coordinate token, read a coordinate and feed that
+    GROUNDED = "grounded"  # choose a token; if it is the coordinate token, read a coordinate and feed that
     OBJECT = "object"  # choose a token greedily ("another one?"), and read a coordinate, which is fed next
     COORD = "coord"  # read a coordinate; it is fed next
     SIZE = "size"  # read a size; it is fed next
@@ -50,18 +51,27 @@ class Kind(Enum):
 class Readout:
     kind: Kind
     suppressed: tuple[int, ...] = ()  # tokens that cannot be chosen
-    choices: tuple[int, ...] = ()  # when given, the only tokens that can; the first wins a tie
+    choices: tuple[int, ...] = ()  # if given, the only tokens that can be chosen; the first wins a tie
+
+
+# Lower temperatures count as 0, because logits divided by them overflow float32. This changes no answer: at
+# this temperature, a logit that is smaller by 1e-6 already has a probability of 0.
+COLDEST = 1e-30
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How one request chooses its tokens. Temperature 0 is greedy; top_k 0 is no limit."""
+    """How one request chooses its tokens. top_k 0 is no limit."""
 
     temperature: float = 0.0
     top_p: float = 1.0
     top_k: int = 0
     seed: int = 0
     logprobs: int = 0
+
+    @property
+    def is_greedy(self) -> bool:
+        return self.temperature < COLDEST
 
 
 GREEDY = Sampling()
@@ -75,11 +85,11 @@ class Sample(NamedTuple):
     size: Size | None = None
     logprob: float | None = None
     top: tuple[tuple[int, float], ...] = ()
-    finite: bool = True  # False: the logits held NaN, nothing else here means anything
+    finite: bool = True  # False: the logits held NaN, so nothing else here means anything
 
     @property
     def feed(self) -> Input:
-        """What the next position takes."""
+        """What the next position is fed."""
         if self.size is not None:
             return self.size
         if self.coord is not None:
@@ -106,14 +116,19 @@ class Span(NamedTuple):
     sequence: Running
     start: int
     stop: int
-    inputs: Sequence[Input] | None  # None: what this slot's last readout gave
+    inputs: Sequence[Input] | None  # None: the image's, or else what this slot's last readout gave
     image: PreparedImage | None = None  # set: the image prefix, BOS and the image, seen in both directions
     readout: Readout | None = None  # None: nothing is read here
-    draw: int = 0  # counts a sequence's samples, so that a seed gives the same ones in any batch
+    draw: int = 0  # the number of this sample, so that a seed gives the same samples in any batch
 
     @property
     def slot(self) -> int:
         return self.sequence.slot
+
+    @property
+    def feeds_last_sample(self) -> bool:
+        """True: a decode that was planned before the host knew what it will feed."""
+        return self.inputs is None and self.image is None
 
 
 class StepPlan(NamedTuple):
@@ -139,7 +154,7 @@ class Runtime(Protocol):
 
     @property
     def overlaps(self) -> bool:
-        """True: `launch` returns while the device works, and the next step is planned meanwhile."""
+        """True: `launch` returns while the device works, and meanwhile the next step is planned."""
         ...
 
     def launch(self, plan: StepPlan) -> StepInFlight: ...

@@ -200,14 +200,21 @@ class StepLoop:
             return self._launch_one_by_one(plan)
 
     def _launch_one_by_one(self, plan: StepPlan) -> "Collected":
-        """Find whose fault it was. Computing a span twice is harmless: the same goes into the same cells."""
-        if self._pending is not None:  # steps are collected in the order of their launch
-            self._pending = Collected(self._pending.collect())
+        """Find whose fault it was.
+
+        A span that is computed again writes the same to the same cells. But the launch that failed may have
+        replaced what each slot sampled last, so the step before is collected first, and every input is given.
+        """
+        before: Mapping[int, Sample] = {}
+        if self._pending is not None:
+            before = self._pending.collect()
+            self._pending = Collected(before)
         samples: dict[int, Sample] = {}
         by_slot = {sequence.slot: sequence for sequence in self.scheduler.running}
         for slot, spans in groupby(plan.spans, key=lambda span: span.slot):
+            given = [s._replace(inputs=(before[slot].feed,)) if s.feeds_last_sample else s for s in spans]
             try:
-                samples |= self.runtime.launch(StepPlan(list(spans))).collect()
+                samples |= self.runtime.launch(StepPlan(given)).collect()
             except KestrelError as error:
                 self._publish([self.scheduler.fail(by_slot[slot], error)])
             except Exception as error:

@@ -1,4 +1,4 @@
-"""What a Moondream is, as data: the dimensions, ids and habits in which its generations differ. No torch.
+"""The Moondream models as data: dimensions, ids and everything else in which generations differ. No torch.
 
 `MOONDREAM2`, `MOONDREAM05` and `MOONDREAM3` are the published models.
 """
@@ -23,7 +23,7 @@ class TextConfig:
     ff_dim: int = 8192
     n_layers: int = 24
     vocab_size: int = 51200
-    max_context: int = 2048  # what is served unless asked otherwise
+    max_context: int = 2048  # what is served unless the configuration says otherwise
     usable_context: int = 2048  # what the generation is good for
     n_heads: int = 32
     n_kv_heads: int = 32
@@ -62,7 +62,7 @@ class VisionConfig:
     in_channels: int = 3
     max_crops: int = 12
     overlap_margin: int = 4
-    # Moondream 2 was trained on pixels normalised in bfloat16; there are 256 of them, and they differ.
+    # Moondream 2 was trained on pixels normalised in bfloat16, which gives other values.
     pixel_dtype: Literal["float32", "bfloat16"] = "float32"
 
     @property
@@ -84,7 +84,7 @@ class VisionConfig:
 
     @property
     def window_px(self) -> int:
-        """How far neighbouring crops lie apart: a crop without its two margins."""
+        """The distance between neighbouring crops: a crop without its two margins."""
         return self.crop_size - 2 * self.margin_px
 
 
@@ -125,7 +125,7 @@ class Templates:
     query: Template = Template((1, 15381, 2), (3,))
     detect: Template = Template((1, 7235, 476, 2), (3,))
     point: Template = Template((1, 2581, 2), (3,))
-    segment: Template | None = None  # the published models keep theirs to themselves
+    segment: Template | None = None  # that of the published models is not public
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,14 +142,14 @@ class TokenizerConfig:
 
     @property
     def control_ids(self) -> frozenset[int]:
-        """Ids that steer the model's answer. The tokenizer's own special tokens come on top of them."""
+        """Ids that steer the model's answer. The tokenizer has further special tokens of its own."""
         ids = (self.bos_id, self.eos_id, self.answer_id, self.thinking_id, self.coord_id, self.size_id)
         return frozenset((*ids, self.start_ground_points_id, self.end_ground_id))
 
 
 @dataclass(frozen=True, slots=True)
 class DialogConfig:
-    """How a generation wants to be asked, and what it answers by default."""
+    """How a generation expects to be asked, and the defaults of its answers."""
 
     question_lead: str = ""  # put before a question; an object always gets a space
     answer_suffixes: int = 1  # how often a plain question's suffix is repeated
@@ -277,5 +277,5 @@ MOONDREAM_TINY = replace(
             segment=Template((1, 14, 2), (3,)),
         ),
     ),
-    dialog=replace(MOONDREAM3.dialog, temperature=0.0),  # its answers are right or wrong, no matter of taste
+    dialog=replace(MOONDREAM3.dialog, temperature=0.0),  # its answers are either right or wrong
 )

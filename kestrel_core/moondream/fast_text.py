@@ -1,8 +1,9 @@
-"""The text model in as few passes over memory as it can be run in. `Text.forward` says what it computes.
+"""The text model in as few passes over memory as possible. `Text.forward` says what it computes.
 
-A dense block is four launches, besides the attention it is handed: the last sum and its norm, the block's
-first matrices in one product, all element-wise work on what that gives, the second matrices in one product.
-The matrices multiplied together are stored together; the model's parameters become views of them.
+Besides the attention it is handed, a dense block takes four launches: the sum of the block before and its
+norm; the block's first matrices as one product; all element-wise work on its result; the second matrices as
+one product. Matrices that are multiplied together are stored together, and the model's parameters become
+views of them.
 """
 
 import torch
@@ -13,7 +14,7 @@ from kestrel_core.moondream.ops.plain import gelu_linear
 from kestrel_core.moondream.ops.protocol import Cells, Fused, Heads, Norm, Pairs, RotaryTables, TauWeights
 from kestrel_core.moondream.text import MLP, Attend, Block, OpenAttend, Text, rotary_at
 
-# Up to here one large product beats two small ones; beyond, GELU is better left to the product's epilogue.
+# Up to here one large product is faster than two; beyond, GELU is faster in the epilogue of a product.
 PACKED_TOKENS = 256
 
 
@@ -35,7 +36,7 @@ class FastText:
 
 
 class FastTextBlock:
-    """A block that leaves to the next one to add what it gives: x, and what belongs to it."""
+    """A block whose result the next block adds: it returns x and what is to be added to it."""
 
     def __init__(self, block: Block, config: TextConfig, fused: Fused) -> None:
         attn = block.attn
@@ -95,7 +96,7 @@ def make_rotary_tables(config: TextConfig, device: torch.device) -> RotaryTables
 
 @torch.no_grad()
 def pack(*layers: nn.Linear) -> tuple[Tensor, Tensor]:
-    """Weights and biases of layers that take the same input, as one layer's. They become views of these."""
+    """The weights and biases of layers with the same input, as one layer's. Their own become views."""
     weight = torch.cat([layer.weight for layer in layers])
     bias = torch.cat([layer.bias for layer in layers])
     sizes = [layer.out_features for layer in layers]

@@ -1,8 +1,9 @@
 """The vision encoder as a CUDA device runs it best. `Vision.encode` says what it computes.
 
-Residuals are added where the next norm reads them, biases and GELU come with the products, and attention is
-by whichever of torch's implementations is fastest at its odd head size of 72. In float8 a block's four
-products are taken in 8 bits: weights rounded once, by row, what they multiply as it is written, by token.
+Residuals are added where the next norm reads them, and biases and GELU are part of the products. Attention is
+that of torch's implementations which is fastest at the odd head size of 72. In float8 the four products of a
+block are taken in 8 bits: weights are rounded once, row by row, and their inputs when they are written, token
+by token.
 """
 
 import math
@@ -25,7 +26,7 @@ BACKENDS = {
     "flash": SDPBackend.FLASH_ATTENTION,
     "efficient": SDPBackend.EFFICIENT_ATTENTION,
 }
-TRIED_CROPS = 9  # the commonest picture: eight tiles and the whole
+TRIED_CROPS = 9  # the most common picture: eight tiles and the global crop
 TRIALS = 5
 
 
@@ -52,7 +53,7 @@ class FastVision:
 
 
 class FastVisionBlock:
-    """A block that leaves to the next one to add what it gives: x, and what to add, both [rows, dim]."""
+    """A block whose result the next block adds: it returns x and what is to be added, both [rows, dim]."""
 
     def __init__(self, block: VisionBlock, fused: Fused) -> None:
         self._block = block
@@ -93,14 +94,14 @@ class Float8Linear:
 
 
 def attend(qkv: Tensor, num_crops: int, num_heads: int) -> Tensor:
-    """[crops * patches, 3 * dim] to [crops * patches, dim]; every patch sees its crop."""
+    """[crops * patches, 3 * dim] to [crops * patches, dim]. A patch sees all patches of its crop."""
     q, k, v = qkv.view(num_crops, -1, 3, num_heads, qkv.shape[1] // (3 * num_heads)).permute(2, 0, 3, 1, 4)
     mixed = F.scaled_dot_product_attention(q, k, v)  # [crops, heads, patches, head_dim]
     return mixed.transpose(1, 2).reshape(len(qkv), -1)
 
 
 def attention_by(name: AttentionBackend) -> AbstractContextManager[object]:
-    """Attention by one of torch's implementations first, by the others where it cannot; or as torch likes."""
+    """Use one of torch's implementations of attention, and others where it cannot serve."""
     if name not in BACKENDS:
         return nullcontext()
     others = [backend for other, backend in BACKENDS.items() if other != name]
@@ -109,7 +110,7 @@ def attention_by(name: AttentionBackend) -> AbstractContextManager[object]:
 
 @torch.inference_mode()
 def fastest_attention(vision: Vision) -> AttentionBackend:
-    """The implementation that is fastest at this encoder's shape, tried once; torch's own choice off CUDA."""
+    """The implementation that is fastest at this encoder's shape; without CUDA, torch's own choice."""
     config, weight = vision.config, vision.pos_emb
     if weight.device.type != "cuda" or weight.dtype not in (torch.bfloat16, torch.float16):
         return "default"
@@ -121,7 +122,7 @@ def fastest_attention(vision: Vision) -> AttentionBackend:
     for name in names:
         try:
             with warnings.catch_warnings(), sdpa_kernel(BACKENDS[name]):
-                warnings.simplefilter("ignore")  # it says at length why it cannot
+                warnings.simplefilter("ignore")  # an implementation that cannot serve says at length why
                 times[name] = _milliseconds(qkv, config.enc_n_heads)
         except RuntimeError:
             continue
@@ -131,7 +132,7 @@ def fastest_attention(vision: Vision) -> AttentionBackend:
 def _milliseconds(qkv: Tensor, num_heads: int) -> float:
     began, ended = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     for trial in range(2 * TRIALS):
-        if trial == TRIALS:  # the first ones make plans
+        if trial == TRIALS:  # the first trials make plans
             began.record()
         attend(qkv, TRIED_CROPS, num_heads)
     ended.record()
@@ -141,7 +142,7 @@ def _milliseconds(qkv: Tensor, num_heads: int) -> float:
 
 @torch.inference_mode()
 def deviation(vision: Vision, other: FastVision, crops: Tensor) -> float:
-    """How far another encoder's features lie from the plain one's: RMS of the difference to RMS."""
+    """How far another encoder's features are from the plain ones: the RMS of the difference over the RMS."""
     expected = vision.encode(crops).float()
     difference = other(crops).float() - expected
     return math.sqrt(float(difference.square().sum()) / float(expected.square().sum()))

@@ -1,4 +1,4 @@
-"""The whole network. Build it on the `meta` device and give it weights with `moondream.weights`."""
+"""The whole network. `moondream.loading` builds it on the `meta` device and gives it weights."""
 
 from torch import nn
 

@@ -1,4 +1,4 @@
-"""Mixture of experts: a router picks a few for each token, and their gated outputs are summed by weight."""
+"""Mixture of experts: a router picks a few for each token, and their outputs are summed with weights."""
 
 import torch
 import torch.nn.functional as F
@@ -30,7 +30,7 @@ class MoE(nn.Module):
 
     def expert(self, index: int, h: Tensor) -> Tensor:
         activation, gate = F.linear(h, self.fc1.weight[index]).chunk(2, dim=-1)
-        # The exact GELU here, the tanh form in dense blocks; and the gate opens at 1, not at 0.
+        # The exact GELU here, while dense blocks have the tanh form. The gate is centred at 1, not at 0.
         return F.linear(F.gelu(activation) * (gate + 1.0), self.fc2.weight[index])
 
     def forward(self, h: Tensor) -> Tensor:

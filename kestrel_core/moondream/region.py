@@ -1,4 +1,4 @@
-"""Coordinates and sizes, as embeddings the text model takes and as logits read off its hidden state."""
+"""Coordinates and sizes: as embeddings that the text model takes, and as logits of its hidden states."""
 
 import math
 
@@ -32,7 +32,7 @@ class Region(nn.Module):
         return y
 
     def fourier(self, values: Tensor, features: Tensor) -> Tensor:
-        # Phases span many periods, so their rounding decides the embedding: as the generation was trained.
+        # Phases span many periods, so rounding changes the embedding: round as the generation was trained.
         dtype = torch.float32 if self.config.float32_phases else features.dtype
         phases = (2 * math.pi * values.to(dtype)) @ features.to(dtype)
         return torch.cat((phases.cos(), phases.sin()), dim=-1).to(features.dtype)
@@ -51,7 +51,7 @@ class Region(nn.Module):
         return bins.to(torch.float32) / self.config.coord_out_dim
 
     def size_of_bin(self, bins: Tensor) -> Tensor:
-        """Sizes are spaced by ratio: the first bin is 1/1024, the last 1."""
+        """Sizes are spaced logarithmically: the first bin is 1/1024, the last 1."""
         exponent = bins.to(torch.float32) / (self.config.num_size_bins - 1) * 10.0 - 10.0
         return torch.pow(2.0, exponent)
 

@@ -1,7 +1,7 @@
 """The text decoder of both generations: parallel attention and MLP blocks over packed tokens.
 
-The model keeps no KV. It is handed its attention as an `Attend`, and every tensor is packed `[tokens, ...]`:
-which token belongs to which sequence, and what it may see, is the caller's affair.
+The model keeps no KV. It is handed its attention as an `Attend`. Every tensor is packed `[tokens, ...]`, and
+only the caller knows which token belongs to which sequence, and what it may see.
 """
 
 from collections.abc import Callable
@@ -25,14 +25,14 @@ class Attend(Protocol):
 
 @runtime_checkable
 class OpenAttend(Attend, Protocol):
-    """One whose KV may be written from outside: by the kernel that has keys and values at hand anyway."""
+    """An attention whose KV a kernel may write that has just computed keys and values."""
 
     def cells(self, layer: int) -> tuple[Tensor, Tensor, Tensor]:
         """A layer's keys and values, [cells, kv_heads, head_dim] both, and the tokens' cells [tokens]."""
         ...
 
     def read(self, layer: int, q: Tensor) -> Tensor:
-        """The call, once k and v are written."""
+        """What the call returns, when k and v are already written."""
         ...
 
 
@@ -41,7 +41,7 @@ Forward = Callable[[Tensor, Tensor, Attend], Tensor]
 
 
 class Rotary(NamedTuple):
-    """What a block needs to know of the tokens' positions; made once for all blocks. All float32."""
+    """What a block needs to know about the tokens' positions, made once for all blocks. All float32."""
 
     cos: Tensor  # [tokens, 1, rotary_dim / 2]
     sin: Tensor

@@ -52,7 +52,9 @@ class Vision(nn.Module):
         """uint8 [crops, size, size, 3] to normalised [crops, patches, channel * row * column]."""
         side, grid = self.config.enc_patch_size, self.config.grid
         cut = crops.unflatten(2, (grid, side)).unflatten(1, (grid, side))  # [crops, r, y, c, x, channel]
-        patches = cut.permute(0, 1, 3, 5, 2, 4).flatten(3).flatten(1, 2)  # moved while they are bytes
+        patches = (
+            cut.permute(0, 1, 3, 5, 2, 4).flatten(3).flatten(1, 2)
+        )  # moved while they are bytes, which is less to move
         pixels = patches.to(torch.bfloat16 if self.config.pixel_dtype == "bfloat16" else torch.float32)
         normalised: Tensor = ((pixels / 255 - 0.5) / 0.5).to(self.pos_emb.dtype)
         return normalised
@@ -66,14 +68,14 @@ class Vision(nn.Module):
         return y
 
     def project(self, features: Tensor, tiling: tuple[int, int]) -> Tensor:
-        """One image's features, the global crop's first, to its embeddings [patches, proj_out_dim]."""
+        """From one image's features, the global crop's first, to its embeddings [patches, proj_out_dim]."""
         pooled = pool(stitch(features[1:], tiling, self.config), self.config.grid)
         y: Tensor = self.proj_mlp(torch.cat((features[0], pooled.flatten(0, 1)), dim=-1))
         return y
 
 
 def stitch(local: Tensor, tiling: tuple[int, int], config: VisionConfig) -> Tensor:
-    """Lay tiles [rows * cols, patches, dim] edge to edge, with outer margins only: [height, width, dim]."""
+    """Lay tiles [rows * cols, patches, dim] edge to edge, keeping the outer margins: [height, width, dim]."""
     rows, cols = tiling
     tiles = local.unflatten(1, (config.grid, config.grid)).unflatten(0, tiling)
 
@@ -90,18 +92,18 @@ def stitch(local: Tensor, tiling: tuple[int, int], config: VisionConfig) -> Tens
 
 
 def pool(features: Tensor, grid: int) -> Tensor:
-    """Adaptive average of a map [height, width, dim] to [grid, grid, dim]; cells may overlap."""
+    """Adaptive average of a map [height, width, dim] to [grid, grid, dim]; the averaged parts may overlap."""
     return F.adaptive_avg_pool2d(features.permute(2, 0, 1), grid).permute(1, 2, 0)
 
 
 def num_crops(tiling: tuple[int, int]) -> int:
-    """How many crops of a picture have to be encoded: the only tile of a (1, 1) tiling is the global crop."""
+    """How many crops have to be encoded. The only tile of a (1, 1) tiling equals the global crop."""
     rows, cols = tiling
     return 1 if rows == cols == 1 else 1 + rows * cols
 
 
 class Mosaic:
-    """`stitch` and `pool` for many pictures of any tilings at once, by the patches each cell averages."""
+    """`stitch` and `pool` for many pictures of any tilings at once: lists the patches of every average."""
 
     def __init__(self, config: VisionConfig, device: torch.device) -> None:
         self._config = config
@@ -120,12 +122,12 @@ class Mosaic:
             crop += num_crops(tiling)
             length += len(bag_patches)
         pooled = F.embedding_bag(torch.cat(patches), features.flatten(0, 1), torch.cat(offsets), mode="mean")
-        # Slices rather than an index: a list would travel to the device, and the host would wait for it.
+        # Slices, not a list of indices: the list would be copied to the device, and the host would wait.
         whole = torch.stack([features[start] for start in starts])
         return torch.cat((whole, pooled.unflatten(0, (len(starts), -1))), dim=-1)
 
     def _bag(self, tiling: tuple[int, int]) -> tuple[Tensor, Tensor]:
-        """The patches that cell after cell takes the mean of, and where each cell's begin. From crop 0 on."""
+        """The patches of every average, end to end, and where those of each begin. Counted from crop 0."""
         if tiling not in self._bags:
             config, (rows, cols) = self._config, tiling
             first = num_crops(tiling) - rows * cols  # the first tile

@@ -1,4 +1,4 @@
-"""A step plan as device tensors: what is fed, at which positions, into which cells, and who sees what."""
+"""A step plan as device tensors: what is fed at which positions, and the cells that each span may see."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ class Batch:
     positions: Tensor  # [tokens]
     spans: Sequence[Span]
     starts: Sequence[int]  # each span's first token
-    cells: Sequence[Tensor]  # each span's sequence up to the span's end: the keys it may see
+    cells: Sequence[Tensor]  # of each span's sequence up to the end of the span: the keys it may see
 
 
 def make_batch(

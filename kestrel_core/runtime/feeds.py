@@ -16,20 +16,20 @@ from kestrel_core.runtime.staging import Arrays, send
 class Feeds:
     def __init__(self, model: Moondream, max_slots: int, max_given: int) -> None:
         self._model = model
-        # Ready to be fed: what was read last in each slot, where slot 0 is that of padding, and behind the
-        # slots what the host gives.
+        # Embeddings ready to be fed: first what was read last in each slot (slot 0 is for padding), then
+        # what the host gives.
         self.rows = model.text.wte.new_zeros((1 + max_slots + max_given, model.config.text.dim))
         self._given = 1 + max_slots
 
     def blank_images(self, count: int) -> Tensor:
-        """Image prefixes [count, prefix, dim] to be filled in behind BOS."""
+        """Image prefixes [count, prefix, dim] that hold BOS, with room for the images."""
         config, wte = self._model.config, self._model.text.wte
         images = wte.new_zeros((count, config.image_prefix_length, config.text.dim))
         images[:, 0] = wte[config.tokenizer.bos_id]
         return images
 
     def give(self, spans: Sequence[Span], size: int, arrays: Arrays) -> None:
-        """Where among `rows` each position of the spans finds its input, as `sources`, padded to `size`."""
+        """Write as `sources` which of `rows` each position of the spans is fed, padded to `size`."""
         sources, inputs = list[int](), list[Input]()
         for span in spans:
             if span.inputs is None:
@@ -45,7 +45,7 @@ class Feeds:
             self.rows[self._given : self._given + len(x)] = x
 
     def pack(self, spans: Sequence[Span]) -> Arrays:
-        """For `embed`, once it is on the device. Where an image goes there is BOS, and room for the rest."""
+        """What `embed` takes, once it is sent. Image prefixes are all BOS; the image is put in later."""
         in_images = sum(span.stop - span.start for span in spans if span.image is not None)
         inputs = list[Input | Span]()
         for span in spans:
@@ -66,7 +66,7 @@ class Feeds:
 
 
 def _pack(inputs: Sequence[Input | Span], before: Sequence[int] = ()) -> Arrays:
-    """Tokens for all, and apart from them what is none. A span stands for what its slot read last."""
+    """Token ids of all inputs, and separately what is no token. A span means what its slot read last."""
     tokens = list(before)
     last, coords, sizes = list[tuple[int, int]](), list[tuple[int, float]](), list[tuple[int, Size]]()
     for row, one in enumerate(inputs, len(before)):

@@ -1,4 +1,4 @@
-"""The KV tensors. Which page is whose is the scheduler's affair; here are only places to write and read.
+"""The KV tensors. The scheduler decides which page belongs to whom; here they are only written and read.
 
 A cell is one token's place: `page * page_size + offset`.
 """

@@ -1,7 +1,7 @@
-"""Where the positions of a step's spans lie: their page tables end to end, as paged attention wants them, and
+"""Where the positions of a step's spans lie: the page tables end to end, as paged attention takes them, and
 the cells that are written.
 
-Tables are long and seldom change, so each slot's is kept as an array, and made anew only when it differs.
+Page tables are long and seldom change, so the array of each slot is kept and made again only if it differs.
 """
 
 from collections.abc import Sequence
@@ -35,15 +35,15 @@ class PageTables:
         }
 
     def cells(self, span: Span) -> CellIds:
-        """Of all positions of a span."""
+        """The cells of all positions of a span."""
         at, size = np.arange(span.start, span.stop), self._page_size
         cells: CellIds = self._table(span)[at // size] * size + at % size
         return cells
 
     def write(self, spans: Sequence[Span], num_rows: int, arrays: Arrays) -> int:
-        """The same in buffers that stay, with a row and a table for every single position.
+        """Write the same to fixed buffers, with a row and a page table for every single position.
 
-        The rows left over are at position 0, on page 0, which is nobody's. Says how much of `indices` is in
+        The remaining rows are at position 0 on page 0, which is scratch. Returns how much of `indices` is in
         use.
         """
         size, tables, starts = self._page_size, list[Ints](), list[int]()
@@ -70,9 +70,9 @@ class PageTables:
         return used
 
     def _table(self, span: Span) -> Ints:
-        """Its pages up to its stop."""
+        """The pages of its sequence, up to its stop."""
         pages, known = span.sequence.pages, self._known.get(span.slot)
         if known is None or known[0] != pages:
-            known = list(pages), np.array(pages, np.int32)  # a copy: the scheduler's own list changes
+            known = list(pages), np.array(pages, np.int32)  # a copy, since the scheduler changes its own list
             self._known[span.slot] = known
         return known[1][: -(-span.stop // self._page_size)]

@@ -1,4 +1,4 @@
-"""The largest step there can be, to be run once before the first real one: it allocates enough for all."""
+"""The largest step there can be. Run once before the first real step, it allocates memory for all of them."""
 
 import numpy as np
 
@@ -7,9 +7,9 @@ from kestrel_core.moondream.config import MoondreamConfig
 
 
 def largest_step(config: MoondreamConfig, step_tokens: int, num_pages: int, page_size: int) -> StepPlan:
-    """As many image prefixes as `step_tokens` allows, each of as many crops as a picture can have, and text.
+    """As many image prefixes as `step_tokens` allows, with as many crops as pictures can have, and text.
 
-    Nobody has pages yet, so all spans may write to the same ones.
+    No sequence has pages yet, so all spans may write to the same ones.
     """
     prefix, vision = config.image_prefix_length, config.vision
     sequence, room = Running(1, list(range(1, num_pages))), (num_pages - 1) * page_size

@@ -33,7 +33,7 @@ class TorchRuntime:
         weight = model.text.wte
         self._model = model
         self._kv_cache = KVCache(model.config.text, num_pages, page_size, weight.device, weight.dtype)
-        self._last: dict[int, Input] = {}  # what each slot's last readout gave
+        self._last: dict[int, Input] = {}  # by slot: what the last readout gave
         self.encode_image = ImageEncoder(model.vision)
 
     @property
@@ -68,5 +68,5 @@ class TorchRuntime:
 
 
 def best_page_size(image_prefix_length: int, at_most: int = 16) -> int:
-    """The largest page that image prefixes fill exactly, so that they are shared whole and never copied."""
+    """The largest page size of which image prefixes fill whole pages, so that they are shared, not copied."""
     return next(size for size in range(at_most, 0, -1) if image_prefix_length % size == 0)

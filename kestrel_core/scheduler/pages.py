@@ -1,4 +1,4 @@
-"""The pool of KV pages: which are free, and how many hold each of the others.
+"""The pool of KV pages: which are free, and how many holders each of the others has.
 
 Owns page numbers only; the tensors behind them live in `runtime.kv_cache`. A page is freed as often as it
 was allocated or shared, and returns to the pool with its last holder.
@@ -17,7 +17,7 @@ class PagePool:
 
     @property
     def num_pages(self) -> int:
-        """All pages, the scratch page among them: what the KV tensors are sized by."""
+        """All pages including the scratch page, which the KV tensors have room for too."""
         return len(self._holders)
 
     @property
@@ -41,7 +41,7 @@ class PagePool:
         return pages
 
     def share(self, pages: Iterable[int]) -> None:
-        """Hold pages once more that somebody holds already."""
+        """Add one holder to pages that are held already."""
         for page in pages:
             assert self._holders[page] > 0, f"page {page} shared while nobody holds it"
             self._holders[page] += 1

@@ -1,8 +1,8 @@
 """The prefix cache: a radix tree over the KV pages of earlier sequences; equal beginnings are computed once.
 
-Owns the tree, and one hold in the `PagePool` on every page in it. A node is a run of pages. It is cut only
-where two sequences part or a lookup ended, neither of which happens inside an image prefix, and it is evicted
-whole: half an image prefix would be of no use. Like the pool it belongs to one thread.
+Owns the tree, and holds every page in it once in the `PagePool`. A node is a run of pages. A run is cut only
+where two sequences differ or a lookup ended; neither happens inside an image prefix. It is evicted whole,
+since half an image prefix would be useless. Like the pool, the cache belongs to one thread.
 
     prefix = cache.match(root, keys)                    # what is there already
     cache.lock(prefix)                                  # now it stays; until now evict() could take it
@@ -29,7 +29,7 @@ PageKey = Hashable
 
 @dataclass(slots=True, eq=False)
 class _Node:
-    """A run of pages below its parent's. The trunk has no pages; it and the evicted have no parent."""
+    """A run of pages that follows its parent's. The trunk has none. It and evicted nodes have no parent."""
 
     parent: "_Node | None"
     keys: list[PageKey]
@@ -40,7 +40,7 @@ class _Node:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prefix:
-    """The cached pages of some leading keys. Until it is locked, the next `evict` or `clear` may end it."""
+    """The cached pages of some leading keys. Unless it is locked, `evict` or `clear` may make it invalid."""
 
     pages: tuple[int, ...]
     _node: _Node = field(repr=False)
@@ -48,11 +48,11 @@ class Prefix:
 
 class PrefixCache:
     def __init__(self, pool: PagePool, enabled: bool = True) -> None:
-        """Without `enabled` nothing is ever kept or found, and every prefix is empty."""
+        """If it is not `enabled`, it keeps nothing, and every prefix is empty."""
         self._pool = pool
         self.enabled = enabled
         self._trunk = _Node(None, [], [])
-        # Unlocked nodes, least recently used first, children before parents: so the first is always a leaf.
+        # Unlocked nodes, least recently used first, children before parents. So the first is always a leaf.
         self._unlocked: OrderedDict[_Node, None] = OrderedDict()
         self._num_cached_pages = 0
         self._num_evictable_pages = 0
@@ -63,7 +63,7 @@ class PrefixCache:
 
     @property
     def num_evictable_pages(self) -> int:
-        """Pages under no lock."""
+        """Pages that are not locked."""
         return self._num_evictable_pages
 
     def holds_image(self, root: Hashable) -> bool:
@@ -77,10 +77,10 @@ class PrefixCache:
         return Prefix(tuple(pages), node)
 
     def insert(self, root: Hashable, keys: Sequence[PageKey], pages: Sequence[int]) -> Prefix:
-        """Keep those of `pages`, one for each key, that the tree lacks. The result has the tree's own pages.
+        """Keep the `pages` that the tree lacks; there is one for each key. Returns the tree's own pages.
 
-        Where the tree has a page already, it ignores the one given; the others it shares. What the caller
-        holds does not change: it still frees all it allocated, and duplicates return to the pool by that.
+        Where the tree has a page for a key already, the one given is ignored. What the caller holds does not
+        change: it still frees all pages it allocated, and this returns the ignored ones to the pool.
         """
         assert len(keys) == len(pages), f"{len(keys)} keys for {len(pages)} pages"
         path = self._path(root, keys)
@@ -92,7 +92,7 @@ class PrefixCache:
         return Prefix(tuple(known), node)
 
     def lock(self, prefix: Prefix) -> None:
-        """Keep the pages of `prefix` from eviction until it was unlocked as often."""
+        """Keep the pages of `prefix` from eviction until it is unlocked as often as it was locked."""
         for node in self._upward(prefix._node):
             if node.locks == 0:
                 del self._unlocked[node]
@@ -109,20 +109,20 @@ class PrefixCache:
         self._touch(prefix._node)
 
     def evict(self, count: int) -> int:
-        """Free at least `count` pages, or all that are not locked: whole runs, oldest first. Say how many."""
-        # Measured at the pool: a page that a sequence still holds as well leaves the tree but frees nothing.
+        """Free at least `count` pages, or all that are not locked; return how many. Oldest runs go first."""
+        # Counted in the pool, because a page that a sequence still holds leaves the tree without being freed.
         before = self._pool.num_free
         while self._unlocked and self._pool.num_free - before < count:
             self._drop_oldest()
         return self._pool.num_free - before
 
     def clear(self) -> None:
-        """Drop all that is not locked."""
+        """Drop everything that is not locked."""
         while self._unlocked:
             self._drop_oldest()
 
     def check(self) -> None:
-        """Raise if tree, order, counts and pool do not agree. For tests and idle moments."""
+        """Raise if tree, order, counts and pool do not agree. For tests and for when the engine is idle."""
         age = {node: at for at, node in enumerate(self._unlocked)}
         nodes = [self._trunk]
         for node in nodes:  # grows while it is walked
@@ -142,13 +142,13 @@ class PrefixCache:
         assert num_evictable == self._num_evictable_pages, "evictable pages are miscounted"
 
     def _path(self, root: Hashable, keys: Sequence[PageKey]) -> list[PageKey]:
-        """The keys as the tree has them: the root is part of the first, so that roots share nothing."""
+        """The keys as the tree stores them. The root is part of the first, so that roots share nothing."""
         return [(root, keys[0]), *keys[1:]] if keys and self.enabled else []
 
     def _descend(self, path: list[PageKey]) -> tuple[_Node, list[int]]:
-        """Follow `path` as far as it is cached: the node that ends exactly there, and the pages up to it.
+        """Follow `path` as far as it is cached. Returns the node that ends there, and the pages up to it.
 
-        It may be new, cut off a longer run and in no order yet: the caller touches it.
+        The node may be new, split off a longer run and not yet in the order of use. The caller touches it.
         """
         node = self._trunk
         pages: list[int] = []
@@ -161,10 +161,10 @@ class PrefixCache:
         return node, pages
 
     def _split(self, node: _Node, count: int) -> _Node:
-        """Cut the first `count` pages off into a new parent.
+        """Move the first `count` pages into a new parent.
 
-        `node` stays the deeper part: a `Prefix` that ends in it still does, and meets the new parent, which
-        is locked as often, on its way up.
+        `node` remains the deeper part, so a `Prefix` that ends in it stays valid. The new parent has as many
+        locks, so unlocking the prefix finds one in each of them.
         """
         parent = node.parent
         assert parent is not None
@@ -191,7 +191,7 @@ class PrefixCache:
         self._pool.free(leaf.pages)
 
     def _touch(self, node: _Node) -> None:
-        """Make the way to `node` the most recently used, deepest first: children stay before parents."""
+        """Make `node` and its parents the most recently used, deepest first: children stay before parents."""
         for used in self._upward(node):
             if used.locks == 0:
                 self._unlocked[used] = None

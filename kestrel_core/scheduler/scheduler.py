@@ -1,11 +1,12 @@
-"""Who computes what in the next step: admission, paging, preemption, and what becomes of the samples.
+"""What the next step computes: admission, paging, preemption, and what follows from the samples.
 
 Owns the queue, the slots, the pages and the prefix cache. No torch, no threads, no clock: `plan` says what to
-launch, `commit` takes what came of it, and between two of them sequences join and leave.
+launch, `commit` takes the samples, and sequences join and leave in between.
 
-With a runtime that overlaps, a step is planned while the one before it is still computed. Its decodes then
-feed whatever that step will have sampled; if it turns out that a sequence ended or turned elsewhere, what was
-computed beyond is void. Steps run in order, so a page may be given away while an earlier step writes to it.
+If the runtime overlaps steps, a step is planned while the one before it is still being computed. Its decodes
+are fed whatever that step samples. If a sequence then ends, or its reply feeds something else, what was
+computed ahead for it is void. Steps run in order, so a page can be given to another sequence while an earlier
+step still writes to it.
 """
 
 import heapq
@@ -22,24 +23,24 @@ from kestrel_core.protocol.errors import EngineFailed, KestrelError
 from kestrel_core.scheduler.pages import PagePool
 from kestrel_core.scheduler.prefix_cache import PrefixCache
 
-LOOKAHEAD = 32  # how many waiting sequences are looked at when the first ones wait for an image in the works
+LOOKAHEAD = 32  # so many waiting sequences are looked at if the first ones wait for an image being computed
 
 
-# Each step makes one of these for each sequence, and a plain tuple takes a tenth of the time of a named one.
-Reading = tuple[Sequence, int, int, int]  # a readout under way: its sequence, epoch and slot, its span's stop
+# A step makes one of these for each sequence. A plain tuple takes a tenth of the time of a named one.
+Reading = tuple[Sequence, int, int, int]  # a launched readout: its sequence, epoch, slot and its span's stop
 Update = tuple[Sequence, Outcome, KestrelError | None]  # what a step did for a sequence
-new_span = Span.__new__  # as many, and type's own call would add half to the price of each
+new_span = Span.__new__  # a step makes as many of these, and `Span(...)` takes half as long again
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
     max_running: int
     max_context: int
-    step_tokens: int  # prefill stops adding to a step here, so that decodes are not stalled
+    step_tokens: int  # positions of a step after which no prefill is added, so that decodes do not stall
 
 
 class LostReply:
-    """In place of a reply that could not say what to read: its next sample is its end."""
+    """Takes the place of a reply that could not say what to read. Its next sample is its end."""
 
     def __init__(self, error: Exception) -> None:
         self._error = error
@@ -64,10 +65,10 @@ class Scheduler:
         assert limits.max_context <= (pool.num_pages - 1) * page_size, "one sequence alone could not finish"
         self._page_size = page_size
         self._limits = limits
-        self._waiting: list[tuple[float, int, Sequence]] = []  # a heap; ended ones drop out later
+        self._waiting: list[tuple[float, int, Sequence]] = []  # a heap; those that ended are dropped later
         self._num_waiting = 0
         self._ties = count()
-        self._running: list[Sequence] = []  # the one to be served first comes first
+        self._running: list[Sequence] = []  # in the order in which they are served
         self._free_slots = list(range(limits.max_running, 0, -1))
         self._in_flight: deque[list[Reading]] = deque()
         self._building: set[Hashable] = set()  # roots whose image prefix is being computed right now
@@ -87,15 +88,15 @@ class Scheduler:
         return list(self._running)
 
     def take_started(self) -> list[Sequence]:
-        """Those that were given a slot since the last call, also again after a preemption."""
+        """The sequences that got a slot since the last call, for the first time or after a preemption."""
         started, self._started = self._started, []
         return started
 
     def admit(self, sequence: Sequence) -> None:
-        """Queue it. `sequence.order` decides who is first: a time, moved by the priority's worth in seconds.
+        """Queue it. The lowest `order` is served first: a time of arrival, moved by the priority in seconds.
 
-        Two sequences keep their order whatever the time is, so ageing costs nothing: who came early enough
-        stands before any later one of a better priority.
+        The order of two sequences never changes, so ageing costs nothing: one that came early enough stands
+        before a later one of better priority.
         """
         heapq.heappush(self._waiting, (sequence.order, next(self._ties), sequence))
         self._num_waiting += 1
@@ -107,7 +108,7 @@ class Scheduler:
         spans: list[Span] = []
         readings: list[Reading] = []
         prefilling: list[Sequence] = []
-        # In order, and those who give way are behind the one they give way to: no span is ever taken back.
+        # In order. A sequence is only preempted for one before it, so no span has to be taken back.
         for sequence in list(self._running):
             length, computed = sequence.image_length + len(sequence.inputs), sequence.computed
             running = sequence.running
@@ -117,7 +118,7 @@ class Scheduler:
             if computed < length - 1 or computed < sequence.image_length:
                 prefilling.append(sequence)
             elif computed <= length and computed < max_context:
-                # One input is left, or the last readout is under way and what it gives has its position.
+                # One known input is left, or the last readout is launched and its sample comes next.
                 readout = self._readout(sequence, sequence.num_pending)
                 if readout is not None:
                     pending, stop = sequence.num_pending, computed + 1
@@ -130,7 +131,9 @@ class Scheduler:
         prefills: list[Span] = []
         for sequence in prefilling:
             budget -= self._prefill(sequence, budget, prefills)
-        if num_preemptions == self.num_preemptions:  # else those who gave way would come straight back
+        if (
+            num_preemptions == self.num_preemptions
+        ):  # otherwise those that were preempted would come straight back
             self._start_waiting(budget, prefills)
         if prefills:
             spans += prefills
@@ -141,17 +144,17 @@ class Scheduler:
         return StepPlan(spans)
 
     def commit(self, samples: Mapping[int, Sample]) -> list[Update]:
-        """Take the samples of the oldest step under way."""
+        """Take the samples of the oldest launched step."""
         updates = []
         for sequence, epoch, slot, stop in self._in_flight.popleft():
             if sequence.ended or sequence.epoch != epoch:
-                continue  # cancelled, failed, or turned elsewhere meanwhile
+                continue  # cancelled, failed, or fed something else meanwhile
             sequence.num_pending -= 1
             updates.append(self._take(sequence, samples[slot], stop))
         return updates
 
     def end(self, sequence: Sequence) -> None:
-        """Finished, failed or cancelled, in whatever state it is: gives everything back."""
+        """It has finished, failed or was cancelled, in whatever state: it gives everything back."""
         assert not sequence.ended
         sequence.ended = True
         if sequence.slot:
@@ -163,7 +166,7 @@ class Scheduler:
                 heapq.heapify(self._waiting)
 
     def check(self) -> None:
-        """Raise if the books do not agree. For tests and idle moments."""
+        """Raise if the books do not agree. For tests and for when the engine is idle."""
         self.pool.check()
         self.prefix_cache.check()
         own = sum(len(s.running.pages) - len(s.prefix.pages) for s in self._running)
@@ -179,12 +182,12 @@ class Scheduler:
     # The steps of a plan
 
     def _make_room(self, sequence: Sequence) -> bool:
-        """Pages for what is known and for one position more, at the cost of those that come last.
+        """Allocate pages for the known inputs and one more position, preempting the last if there are none.
 
-        False: it had to give way itself.
+        False: the sequence itself was preempted.
         """
         stop = min(max(sequence.length, sequence.computed + 1), self._limits.max_context)
-        while sequence.slot:  # else it gave way to one before it
+        while sequence.slot:  # otherwise it was preempted for one before it
             pages = self._allocate(-(-stop // self._page_size) - len(sequence.running.pages))
             if pages is not None:
                 sequence.running.pages.extend(pages)
@@ -193,7 +196,7 @@ class Scheduler:
         return False
 
     def _prefill(self, sequence: Sequence, budget: int, spans: list[Span]) -> int:
-        """Add what fits of the positions not computed; say how many. Image prefixes go whole."""
+        """Add spans for the next positions, up to `budget`, and return how many. Images are never split."""
         used = 0
         if sequence.computed < sequence.image_length:
             if spans and budget < sequence.image_length:
@@ -215,12 +218,12 @@ class Scheduler:
     def _readout(self, sequence: Sequence, ahead: int = 0) -> Readout | None:
         try:
             return sequence.reply.readout(ahead)
-        except Exception as error:  # a skill is anybody's code; its fault is this request's alone
+        except Exception as error:  # a skill may be anybody's code; only its own request fails
             sequence.reply = LostReply(error)
             return sequence.reply.readout(ahead)
 
     def _start_waiting(self, budget: int, spans: list[Span]) -> None:
-        """Give slots and pages to those who wait, in order, while the step has room for their prompts."""
+        """Start waiting sequences, in order, while the step has room for their prompts."""
         aside: list[tuple[float, int, Sequence]] = []
         while self._waiting and self._free_slots and len(aside) < LOOKAHEAD:
             entry = heapq.heappop(self._waiting)
@@ -228,7 +231,7 @@ class Scheduler:
             if sequence.ended:
                 continue
             if sequence.num_pending or sequence.root in self._building:
-                aside.append(entry)  # in a step or two its sample, or its image, is there for the asking
+                aside.append(entry)  # its sample, or its image, will be there in a step or two
                 continue
             if (spans and budget <= 0) or not self._start(sequence, budget, bool(spans)):
                 aside.append(entry)
@@ -238,8 +241,8 @@ class Scheduler:
             heapq.heappush(self._waiting, entry)
 
     def _start(self, sequence: Sequence, budget: int, step_is_taken: bool) -> bool:
-        """Match a prefix, allocate the rest, acquire a slot; or change nothing."""
-        # At least one position is left to compute: there must be a state to read from.
+        """Match a prefix, allocate the other pages and acquire a slot, or change nothing and return False."""
+        # At least one position has to be computed: the readout needs its hidden state.
         keys = self._keys(sequence, (sequence.length - 1) // self._page_size)
         prefix = self.prefix_cache.match(sequence.root, keys)
         cached = len(prefix.pages) * self._page_size
@@ -247,7 +250,7 @@ class Scheduler:
             return False
         self.prefix_cache.lock(prefix)
         missing = -(-sequence.length // self._page_size) - len(prefix.pages)
-        # One more page for each that runs: else the newcomer would soon have to give way again.
+        # Leave a page for each running sequence; otherwise the new one would soon be preempted again.
         spare = self.pool.num_free + self.prefix_cache.num_evictable_pages - missing
         pages = self._allocate(missing) if spare >= len(self._running) else None
         if pages is None:
@@ -267,7 +270,7 @@ class Scheduler:
         return True
 
     def _expect(self, spans: list[Span]) -> list[Reading]:
-        """Of spans that are no decodes."""
+        """The readouts of prefills."""
         by_slot = {sequence.slot: sequence for sequence in self._running}
         readings = []
         for span in spans:
@@ -290,7 +293,7 @@ class Scheduler:
                 cut, finish = sequence.reply.cut(), "length"
                 text, reasoning = outcome.text + cut.text, outcome.reasoning + cut.reasoning
                 outcome = Outcome(text, cut.rest, finish=finish, reasoning=reasoning)
-        except Exception as error:  # as above
+        except Exception as error:  # as in `_readout`
             kind = type(error).__name__
             return self.fail(sequence, EngineFailed(f"the skill could not read the model's output ({kind})"))
         sequence.num_taken += 1
@@ -308,14 +311,14 @@ class Scheduler:
         return sequence, outcome, None
 
     def _feed_instead(self, sequence: Sequence, feed: tuple[Input, ...]) -> None:
-        """Feed something else than the sample: what an overlapping step made of that is void."""
+        """Feed something else in place of the sample: what a later step computed from the sample is void."""
         sequence.epoch += sequence.num_pending > 0
         sequence.num_pending = 0
         sequence.computed = min(sequence.computed, sequence.length)
         sequence.inputs += feed
 
     def fail(self, sequence: Sequence, error: KestrelError) -> Update:
-        sequence.verified = 0  # nothing of it is to be trusted
+        sequence.verified = 0  # none of it can be trusted
         self.end(sequence)
         return sequence, GO_ON, error
 
@@ -328,7 +331,7 @@ class Scheduler:
         return pages
 
     def _keys(self, sequence: Sequence, num_pages: int) -> list[Hashable]:
-        """One key a page. Image prefixes end with a page, and all under one root are the same."""
+        """One key for each page. An image prefix ends with a page, and is the same for all of one root."""
         size = self._page_size
         of_image = sequence.image_length // size
         inputs = sequence.inputs
@@ -336,7 +339,7 @@ class Scheduler:
         return [*range(min(of_image, num_pages)), *of_text]
 
     def _share(self, sequence: Sequence) -> None:
-        """Let others match the prompt from now on. Its full pages become the cache's, under a lock."""
+        """Let others match the prompt from now on. Its full pages now belong to the cache, and are locked."""
         num_pages, pages = sequence.verified // self._page_size, sequence.running.pages
         before = len(sequence.prefix.pages)
         prefix = self.prefix_cache.insert(sequence.root, self._keys(sequence, num_pages), pages[:num_pages])
@@ -348,7 +351,7 @@ class Scheduler:
         self._building.discard(sequence.root)
 
     def preempt(self, sequence: Sequence) -> None:
-        """Back into the queue, at its old place. What it said and what is in flight for it stays."""
+        """Put it back into the queue, at its old place. It keeps its answer and its launched readouts."""
         self._release(sequence)
         sequence.num_preemptions += 1
         self.num_preemptions += 1
@@ -359,7 +362,7 @@ class Scheduler:
         if num_pages > len(sequence.prefix.pages):
             keys = self._keys(sequence, num_pages)
             self.prefix_cache.insert(sequence.root, keys, pages[:num_pages])
-        if len(sequence.prefix.pages) * self._page_size < sequence.image_length:  # it was the one to build it
+        if len(sequence.prefix.pages) * self._page_size < sequence.image_length:  # it was computing the image
             self._building.discard(sequence.root)
         self.pool.free(pages[len(sequence.prefix.pages) :])
         self.prefix_cache.unlock(sequence.prefix)

@@ -17,6 +17,7 @@ from kestrel_core.config import RuntimeConfig, variable
 from kestrel_core.intake.hub import fetch_model
 from kestrel_core.intake.models import DEMO, find_model
 from kestrel_core.protocol.errors import BadCheckpoint, InvalidRequest
+from kestrel_core.skills.registry import installed_skills
 from kestrel_core.triton.checks import (
     check_device,
     check_flags,
@@ -51,6 +52,7 @@ def serve(options: ServeOptions, console: Console) -> int:
     configs = read_repository(options.repository).configs(environment)
     for config in configs:
         check_device(config.device)
+    installed_skills(configs[0].skills)  # raises for skills that cannot be loaded
     check_shared_memory(free_shared_memory(), console)
     check_ports(options.host, options.ports)
     with tempfile.TemporaryDirectory(prefix="kestrel-") as workspace:

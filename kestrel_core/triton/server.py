@@ -18,9 +18,10 @@ REGION = re.compile(r"/dev/shm/triton_python_backend_shm_region_[\w-]+")
 OPEN_REQUESTS = re.compile(r"^kestrel_open_requests\{.*\} (\S+)$", re.MULTILINE)
 ENGINE_INFO = re.compile(r"^kestrel_engine_info\{(.*)\} 1", re.MULTILINE)
 LABEL = re.compile(r'(\w+)="([^"]*)"')
+TOLD_ELSEWHERE = ("engine", "model", "version")
 # Triton says this once on every machine without a GPU, as if it were an error.
 NO_GPU = b"CudaDriverHelper has not been initialized"
-# Becomes the server, which is asked to end when we are killed and cannot ask it any more.
+# Turns into the server, after it has asked the kernel to send SIGTERM should we be killed.
 LAUNCHER = """
 import ctypes, os, signal, sys
 PR_SET_PDEATHSIG = 1
@@ -31,7 +32,10 @@ if os.getppid() == int(sys.argv[1]):
 
 
 class Server:
-    """The server and its stubs are a process group of their own. `on_cpu`: there is no GPU to miss."""
+    """The server and its stubs are a process group of their own.
+
+    `on_cpu` leaves out the line in which Triton misses a GPU.
+    """
 
     def __init__(
         self,
@@ -82,12 +86,7 @@ class Server:
 
     def engine_info(self) -> list[str]:
         """What each engine computes with, in words; empty where the metrics do not say so."""
-        lines = ENGINE_INFO.findall(_fetch(self._metrics_url) or "")
-        labels = [
-            [(name, value) for name, value in LABEL.findall(line) if name != "engine"] for line in lines
-        ]
-        said = (", ".join(f"{name.replace('_', ' ')} {value}" for name, value in each) for each in labels)
-        return sorted(set(said))
+        return engine_info_in(_fetch(self._metrics_url) or "")
 
     def ask_to_end(self) -> None:
         self._process.send_signal(signal.SIGTERM)
@@ -108,6 +107,15 @@ class Server:
             return set(REGION.findall(Path(f"/proc/{self._process.pid}/maps").read_text()))
         except OSError:
             return set()
+
+
+def engine_info_in(metrics: str) -> list[str]:
+    """One line for all engines that compute with the same."""
+    said = set()
+    for labels in ENGINE_INFO.findall(metrics):
+        told = {name: value for name, value in LABEL.findall(labels) if name not in TOLD_ELSEWHERE}
+        said.add(", ".join(f"{name.replace('_', ' ')} {value}" for name, value in told.items()))
+    return sorted(said)
 
 
 def _pass_on(errors: IO[bytes]) -> None:

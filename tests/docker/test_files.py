@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+from kestrel_core.config import RuntimeConfig
+from kestrel_core.intake.models import MODELS
+
 kubernetes_validate = pytest.importorskip("kubernetes_validate")
 yaml = pytest.importorskip("yaml")
 
@@ -125,6 +128,21 @@ def test_a_pod_has_one_gpu_shared_memory_and_no_rights() -> None:
     assert f"PersistentVolumeClaim/{claim}" in manifests()
 
 
+def test_every_variable_of_ours_is_a_setting_and_names_a_model_that_exists() -> None:
+    [server] = manifests()["Deployment/kestrel"]["spec"]["template"]["spec"]["containers"]
+    environments = [{variable["name"]: variable.get("value", "") for variable in server["env"]}]
+    for service in ("server", "demo"):
+        given = load(DOCKER / "compose.yaml")["services"][service]["environment"]
+        environments.append({name: re.sub(r"\$\{\w+:-(.*)\}", r"\1", text) for name, text in given.items()})
+    for environment in environments:
+        assert RuntimeConfig.from_environment(environment).model in MODELS
+
+
+def test_kubernetes_adds_no_variables_that_look_like_ours() -> None:
+    """Beside a service called kestrel it would set KESTREL_PORT and its like."""
+    assert manifests()["Deployment/kestrel"]["spec"]["template"]["spec"]["enableServiceLinks"] is False
+
+
 def test_a_pod_is_given_longer_than_the_drain_takes() -> None:
     pod = manifests()["Deployment/kestrel"]["spec"]["template"]["spec"]
     [server] = pod["containers"]
@@ -180,7 +198,8 @@ def test_the_image_installs_under_the_constraints() -> None:
     installs = [" ".join(words) for words in dockerfile() if words[0] == "RUN" and "install" in words]
     assert installs
     for line in installs:
-        assert "-c constraints.txt" in line or "--no-deps" in line
+        assert "-c constraints-gpu.txt" in line or "--no-deps" in line
+    assert any("'.[client,gpu]'" in line for line in installs)
 
 
 def test_the_entry_point_becomes_the_command_it_is_given(tmp_path: Path) -> None:
@@ -189,8 +208,8 @@ def test_the_entry_point_becomes_the_command_it_is_given(tmp_path: Path) -> None
     kestrel.write_text('#!/bin/sh\necho "$$ $0 $*"\n')
     kestrel.chmod(0o755)
     cases = {
-        "": "kestrel serve",
-        "--demo -- --log-verbose=1": "kestrel serve --demo -- --log-verbose=1",
+        "": "kestrel serve --host 0.0.0.0",
+        "--demo -- --log-verbose=1": "kestrel serve --host 0.0.0.0 --demo -- --log-verbose=1",
         "kestrel schedule hello": "kestrel schedule hello",
     }
     for arguments, expected in cases.items():

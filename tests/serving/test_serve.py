@@ -253,6 +253,7 @@ def test_it_listens_on_this_machine_alone_unless_told(started: Callable[..., Any
         (("--device", "abacus"), 'device "abacus" is not one'),
         (("--max-batch-size", "2.5"), 'max_batch_size is "2.5"; it must be a whole number'),
         (("--flashinfer", "on"), 'flashinfer is "on"; it can be auto, off, required'),
+        (("--skills", "nowhere:SKILL"), 'skills names "nowhere:SKILL"'),
         (("--", "--http-address=0.0.0.0"), "--http-address is set by kestrel itself; give --host"),
         (("--", "--metrics-port", "9"), "--metrics-port is set by kestrel itself"),
         (("moondream2",), '"moondream2" is no flag of tritonserver'),

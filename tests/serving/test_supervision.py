@@ -172,3 +172,16 @@ def test_a_model_that_cannot_be_loaded_is_not_tried_again(model: Path, tmp_path:
     ):
         pass
     assert "model.safetensors" in str(raised.value), "what went wrong is in the log"
+
+
+def test_a_killed_supervisor_leaves_no_server_behind(model: Path, tmp_path: Path) -> None:
+    """And a server on another address than 127.0.0.1 is found ready."""
+    host = ("--host", "127.0.0.2")
+    with served(tmp_path / "log", *host, KESTREL_MODEL_PATH=str(model)) as server:
+        assert "on 127.0.0.2" in server.log.read_text()
+        [server_id] = server.children()
+        left_behind = regions(server_id)
+        os.kill(server.process.pid, signal.SIGKILL)
+        server.process.wait(10)
+        until(lambda: not Path(f"/proc/{server_id}/exe").exists(), 40)
+    assert left_behind and not any(Path(region).exists() for region in left_behind)

@@ -13,6 +13,7 @@ from kestrel_core.config import RuntimeConfig
 from kestrel_core.triton import supervisor
 from kestrel_core.triton.installation import Installation
 from kestrel_core.triton.options import ServeOptions
+from kestrel_core.triton.server import engine_info_in
 from kestrel_core.triton.supervisor import Supervisor
 
 
@@ -99,3 +100,16 @@ def test_only_the_complaint_about_a_missing_gpu_is_left_out(
     run(TALKING, tmp_path, device=device)
     err = capfd.readouterr().err
     assert err == said if device == "cpu" else said in err
+
+
+METRICS = """
+# TYPE kestrel_engine_info gauge
+kestrel_engine_info{attention="sdpa",device="cpu",dtype="float32",engine="0",vision_dtype="float32"} 1.000000
+kestrel_engine_info{attention="sdpa",device="cpu",dtype="float32",engine="1",vision_dtype="float32"} 1.000000
+kestrel_open_requests{engine="0"} 0
+"""
+
+
+def test_what_engines_compute_with_is_read_from_their_metrics() -> None:
+    assert engine_info_in(METRICS) == ["attention sdpa, device cpu, dtype float32, vision dtype float32"]
+    assert engine_info_in(METRICS.replace("_info", "_size")) == []

@@ -1,7 +1,9 @@
 """The commands that measure and judge, as the `kestrel` command line takes them in."""
 
 import argparse
+import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
     from kestrel_core.cli.options import Commands
 
 DEVICE_HALF = ("runtime", "flashinfer", "cuda_graphs", "compile")  # what may differ and must not show
+DOCTOR_CHOOSES = ("model", "model_path", "device")  # where nobody says
+BUNDLED = "moondream-tiny"
 
 
 def add_parity(commands: "Commands") -> None:
@@ -162,6 +166,44 @@ def _eval_choices(options: argparse.Namespace, console: Console) -> int:
     return 0 if eval_choices(chosen, console) else 1
 
 
+def add_doctor(commands: "Commands") -> None:
+    doctor = commands.add_parser(
+        "doctor",
+        help="check this machine and a model, and say what to do",
+        description="Checks the machine (GPU, FlashInfer, kernels, Triton, shared memory, ports), then a "
+        "model (files, tensors, words), then asks it questions whose answers are known. Without --model and "
+        "--model-path it is the bundled model. Exit code 0: no fault, 1: a fault, 2: it cannot be run as "
+        "asked.",
+    )
+    doctor.add_argument("--machine-only", action="store_true", help="leave the model alone")
+    doctor.add_argument("--json", action="store_true", help="print one JSON document, and nothing else")
+    for name, port in (("http", 8000), ("grpc", 8001), ("metrics", 8002)):
+        doctor.add_argument(
+            f"--{name}-port", type=int, default=port, metavar="PORT", help="(default: %(default)s)"
+        )
+    add_engine_options(doctor)
+    doctor.set_defaults(run=_doctor)
+
+
+def _doctor(options: argparse.Namespace, console: Console) -> int:
+    from kestrel_tools.doctor.command import DoctorOptions, doctor
+
+    said = engine_options(options)
+    is_said = {
+        name: name in said or bool(os.environ.get(f"KESTREL_{name.upper()}")) for name in DOCTOR_CHOOSES
+    }
+    config = engine_config(options)
+    if not is_said["model"] and not is_said["model_path"]:
+        config = replace(config, model=BUNDLED)
+    chosen = DoctorOptions(
+        {name: getattr(options, f"{name}_port") for name in ("http", "grpc", "metrics")},
+        options.machine_only,
+        is_said["device"],
+        options.json,
+    )
+    return 0 if doctor(chosen, config, console) else 1
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """The whole command line of a checkout that is not installed, and so has no entry points."""
-    return command_line.main(arguments, more=(add_parity, add_bench, add_eval))
+    return command_line.main(arguments, more=(add_parity, add_bench, add_eval, add_doctor))

@@ -1,6 +1,6 @@
-"""Reads a checkpoint's `config.json`: what it leaves out is the generation's default.
+"""Reads a checkpoint's `config.json`. What it leaves out is the generation's default.
 
-Unknown keys are ignored; what cannot be is one `BadCheckpoint`.
+Unknown keys are ignored. Everything that cannot be built is named in one `BadCheckpoint`.
 """
 
 import types
@@ -97,7 +97,7 @@ def _value(kind: Any, current: object, value: object, where: str) -> object:
 
 
 def validate(config: MoondreamConfig) -> None:
-    """Refuse dimensions that cannot be built, all of them in one sentence each."""
+    """Refuse dimensions that cannot be built, with a sentence for each."""
     problems = list(_problems(config))
     if problems:
         raise BadCheckpoint("config.json describes no possible model: " + "; ".join(problems))

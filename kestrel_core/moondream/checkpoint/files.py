@@ -1,7 +1,7 @@
 """Checkpoint containers: which tensors a folder or file holds, and the tensors themselves, memory-mapped.
 
-`open_checkpoint` reads headers only. `Checkpoint.tensors` lists them file after file, in the order they lie
-there; reading in that order maps one file at a time. Nothing here runs code out of a checkpoint.
+`open_checkpoint` reads headers only. `Checkpoint.tensors` lists the tensors file by file, in the order they
+are stored in. Reading them in that order maps one file at a time. No code in a checkpoint is ever run.
 """
 
 import json
@@ -38,7 +38,7 @@ class TensorInfo:
 
 
 class TensorFile(Protocol):
-    """One mapped file. It is closed when it and the tensors read from it are let go."""
+    """One mapped file. It is unmapped when it and the tensors read from it are no longer referenced."""
 
     def tensors(self) -> dict[str, TensorInfo]: ...
 
@@ -53,7 +53,7 @@ class Checkpoint:
         self._mapped: tuple[Path, TensorFile] | None = None
 
     def read(self, name: str) -> Tensor:
-        """The tensor as stored, backed by its file: copy it, do not keep it."""
+        """The tensor as it is stored, in the mapped file: copy it, do not keep it."""
         path = self._files[name]
         if self._mapped is None or self._mapped[0] != path:
             self.close()  # before the next one is mapped
@@ -61,7 +61,7 @@ class Checkpoint:
         return self._mapped[1].read(name)
 
     def close(self) -> None:
-        """Let the mapped file go. Reading again maps it again."""
+        """Unmap the file. Reading again maps it again."""
         self._mapped = None
 
 
@@ -113,7 +113,7 @@ def _open_sharded(index: Path) -> Checkpoint:
     ):
         raise BadCheckpoint(f'{index} is no checkpoint index: it has no "weight_map" of tensors to files')
     shards = list(dict.fromkeys(shard_of.values()))
-    # The names are compared as written: in a download cache the files themselves are links to elsewhere.
+    # Names are compared as they are written: in a download cache the files are links to elsewhere.
     if outside := [s for s in shards if PurePosixPath(s).is_absolute() or ".." in PurePosixPath(s).parts]:
         raise BadCheckpoint(f"{index} points outside its folder, to {', '.join(outside)}")
     if missing := [s for s in shards if not (index.parent / s).is_file()]:
@@ -139,7 +139,7 @@ def _open_file(path: Path) -> TensorFile:
 
 
 def _refuse_placeholder(path: Path) -> None:
-    """What a failed download leaves in a file's place deserves better than a parser's complaint."""
+    """Refuse what a failed download leaves in place of a file, and say that it is one."""
     try:
         with path.open("rb") as file:
             start = file.read(64).lstrip()

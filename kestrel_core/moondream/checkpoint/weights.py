@@ -1,8 +1,8 @@
-"""A checkpoint's tensors into a model built on the meta device, strict both ways, or random ones.
+"""Gives the tensors of a checkpoint, or random ones, to a model built on the meta device.
 
-Names come as published (`model.` in front, or not), from compiled modules, or in the first Moondream 2
-spelling; experts may be float8 with scales, Moondream 2 linears int4. All that does not fit is said at once,
-before any tensor is read.
+Names may be as published (with or without `model.` in front), from compiled modules, or in the first spelling
+of Moondream 2. Experts may be float8 with scales, and linear layers of Moondream 2 int4. Tensors that are
+missing, unknown or do not fit are all named in one error, before any tensor is read.
 """
 
 import math
@@ -61,7 +61,7 @@ class Wanted:
 
 
 def load_config(path: Path, default: MoondreamConfig | None = None) -> MoondreamConfig:
-    """The configuration beside a checkpoint, with what only the tensors tell."""
+    """The configuration beside a checkpoint, completed by what only its tensors tell."""
     stored = _by_name(open_checkpoint(path))
     told = _told_generation(stored)
     base = default or (told and {2: MOONDREAM2, 3: MOONDREAM3}[told[0]]) or None
@@ -72,7 +72,9 @@ def load_config(path: Path, default: MoondreamConfig | None = None) -> Moondream
         config = base
     else:
         raise BadCheckpoint(f"{path} has no config.json beside it, and its tensors are no Moondream's")
-    if told is not None and told[0] != config.generation:  # said here, before its tokenizer is blamed
+    if (
+        told is not None and told[0] != config.generation
+    ):  # said here, before something is found wrong with its tokenizer
         raise BadCheckpoint(_other_generation(told, config))
     if config.region.norm and not {"region.ln.weight", "region.ln.bias"} & stored.keys():
         # Early revisions of the preview have none.
@@ -89,7 +91,7 @@ def load_weights(
     dtype: torch.dtype,
     progress: Callable[[int, int], None] | None = None,
 ) -> None:
-    """Give every parameter its tensor, on `device` and in `dtype`. `progress` gets bytes done and in all."""
+    """Give every parameter its tensor, on `device` and in `dtype`. `progress`: bytes done, bytes in all."""
     stored = _by_name(checkpoint)
     shapes = {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
     parts = {name: _parts(name, shape, stored, config) for name, shape in shapes.items()}
@@ -123,8 +125,8 @@ def _fill(weight: Tensor, parts: list[Tensor]) -> None:
 
 
 def unscale_float8(weight: Tensor, scale: Tensor, out: Tensor) -> None:
-    """weight, out: [experts, rows, columns]; scale: [experts, rows]. float32 products, rounded once."""
-    # One at a time: all experts of a layer in float32 would be four times their size.
+    """weight, out: [experts, rows, columns]; scale: [experts, rows]. Multiplied in float32, rounded once."""
+    # One expert at a time: all experts of a layer in float32 would take four times their size.
     for expert in range(len(out)):
         rows = weight[expert].to(out.device).float()
         out[expert].copy_(rows * scale[expert].to(out.device).float()[:, None])
@@ -134,7 +136,7 @@ def unpack_int4(packed: Tensor, scale: Tensor, zero_point: Tensor, out: Tensor) 
     """packed: [groups / 2, group], high nibbles first; scale, zero_point: [groups, 1]; out: any shape."""
     packed, scale, zero_point = (t.to(out.device) for t in (packed, scale, zero_point))
     steps = torch.cat((packed >> 4, packed & 15)).float() - zero_point.float()
-    # Rounded twice, as the reference does: it holds the steps in the model's dtype.
+    # Rounded twice, as in the reference, which keeps intermediate results in the model's dtype.
     out.copy_((steps.to(out.dtype) * scale.float()).reshape(out.shape))
 
 
@@ -158,7 +160,7 @@ def _spread(name: str, shape: torch.Size, model: nn.Module) -> tuple[float, floa
     if ".blocks." in name and name.endswith(("attn.proj.weight", "mlp.fc2.weight")):
         blocks = model.get_submodule(f"{part}.blocks")
         assert isinstance(blocks, nn.ModuleList)
-        std *= (2 * len(blocks)) ** -0.5  # each block adds two of them to the residual
+        std *= (2 * len(blocks)) ** -0.5  # each block adds two outputs to the residual
     return 0.0, std
 
 
@@ -173,7 +175,7 @@ def _by_name(checkpoint: Checkpoint) -> dict[str, Stored]:
     twice: list[str] = []
     for raw, info in checkpoint.tensors.items():
         if raw.endswith((".kv_cache.k_cache", ".kv_cache.v_cache")):
-            continue  # left by scripts that saved a running model
+            continue  # scripts that saved a running model left them
         legacy = name = raw.replace("._orig_mod", "").removeprefix("model.")
         for old, new in LEGACY_NAMES:
             name = name.replace(old, new)
@@ -187,7 +189,7 @@ def _by_name(checkpoint: Checkpoint) -> dict[str, Stored]:
 
 
 def _told_generation(names: Iterable[str]) -> tuple[int, str] | None:
-    """The generation only which has such a tensor, and the tensor."""
+    """The generation that a tensor's name tells, because no other has such a tensor, and that name."""
     for name in names:
         if ".attn.tau." in name or ".mlp.router." in name:
             return 3, name
@@ -207,7 +209,7 @@ def _other_generation(told: tuple[int, str], config: MoondreamConfig) -> str:
 def _parts(
     name: str, shape: tuple[int, ...], stored: dict[str, Stored], config: MoondreamConfig
 ) -> dict[str, Wanted]:
-    """The stored tensors that make one parameter: itself, or a float8 with its scale, or three of an int4."""
+    """The stored tensors of one parameter: itself, a float8 and its scale, or the three of an int4."""
     if name in stored and stored[name].dtype.startswith("float8") and len(shape) == 3:
         mlp, leaf = name.split("mlp.")
         scale = f"{mlp}moe_quant.{EXPERT_SCALES[leaf]}"
@@ -231,27 +233,33 @@ def _group_size(name: str, config: MoondreamConfig) -> int | None:
     return config.region.group_size if name.startswith("region.") else None
 
 
+def misfits(model: nn.Module, config: MoondreamConfig, checkpoint: Checkpoint) -> dict[str, list[str]]:
+    """Names of tensors by what is wrong with them: missing, unexpected, or of wrong shape or type."""
+    stored = _by_name(checkpoint)
+    shapes = {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
+    return _misfits({name: _parts(name, shape, stored, config) for name, shape in shapes.items()}, stored)
+
+
+def _misfits(parts: dict[str, dict[str, Wanted]], stored: dict[str, Stored]) -> dict[str, list[str]]:
+    wanted = {part: want for made_of in parts.values() for part, want in made_of.items()}
+    shared = {name: (want, stored[name]) for name, want in wanted.items() if name in stored}
+    found = {
+        "missing": [name for name in wanted if name not in stored],
+        "unexpected": [have.raw for name, have in stored.items() if name not in wanted],
+    }
+    for name, (want, have) in shared.items():
+        if have.shape != want.shape:
+            found.setdefault(f"{list(have.shape)} instead of {list(want.shape)}", []).append(name)
+        elif have.dtype not in want.dtypes:
+            found.setdefault(f"{have.dtype} instead of {' or '.join(want.dtypes)}", []).append(name)
+    return {what: names for what, names in found.items() if names}
+
+
 def _check(
     parts: dict[str, dict[str, Wanted]], stored: dict[str, Stored], config: MoondreamConfig, path: Path
 ) -> None:
     """Raise one error that names every tensor that is missing, not wanted, or of wrong shape or type."""
-    wanted = {part: want for made_of in parts.values() for part, want in made_of.items()}
-    shared = {name: (want, stored[name]) for name, want in wanted.items() if name in stored}
-    misfits: dict[str, list[str]] = {}
-    for name, (want, have) in shared.items():
-        if have.shape != want.shape:
-            misfits.setdefault(f"{list(have.shape)} instead of {list(want.shape)}", []).append(name)
-        elif have.dtype not in want.dtypes:
-            misfits.setdefault(f"{have.dtype} instead of {' or '.join(want.dtypes)}", []).append(name)
-    problems = [
-        f"{what}: {', '.join(fold(names))}"
-        for what, names in (
-            ("missing", [name for name in wanted if name not in stored]),
-            ("unexpected", [have.raw for name, have in stored.items() if name not in wanted]),
-            *misfits.items(),
-        )
-        if names
-    ]
+    problems = [f"{what}: {', '.join(fold(names))}" for what, names in _misfits(parts, stored).items()]
     if not problems:
         return
     told = _told_generation(stored)
@@ -263,7 +271,7 @@ def _check(
 
 
 def fold(names: Iterable[str]) -> list[str]:
-    """Names that differ in their layer only become one: `text.blocks.{0..2,5}.ln.bias`."""
+    """Write names that differ only in their layer as one: `text.blocks.{0..2,5}.ln.bias`."""
     layers: dict[tuple[str, str], list[int]] = {}
     folded: list[str] = []
     for name in names:

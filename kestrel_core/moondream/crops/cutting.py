@@ -1,6 +1,6 @@
 """A picture as the vision encoder takes it: one global crop and, for larger pictures, a tiling of local ones.
 
-Owns the choice of tiling and the cutting, both to the byte as the reference does them. No torch.
+Owns the choice of tiling and the cutting; both give the same bytes as the reference. No torch.
 """
 
 from math import ceil, floor, sqrt
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from kestrel_core.moondream.config import VisionConfig
 
-PREPROCESSING_VERSION = 1  # raise it with any change of a pixel: cached embeddings are keyed by it
+PREPROCESSING_VERSION = 1  # raise it whenever a pixel changes: it is part of the key of cached embeddings
 
 
 class Crops(NamedTuple):
@@ -23,20 +23,20 @@ class Crops(NamedTuple):
 def choose_tiling(height: int, width: int, vision: VisionConfig) -> tuple[int, int]:
     """Rows and columns of local crops for a picture of this size.
 
-    A short side forbids tiling however long the other one is. On very long pictures the one row (or column)
-    that always stays lets the product exceed `max_crops`, by the root of the length: 21 local crops at
-    20,000 x 400. The reference does both.
+    If one side is short there is no tiling, however long the other is. On very long pictures there is always
+    one row (or column), so the product can exceed `max_crops`: 21 local crops at 20,000 x 400. The reference
+    does both.
     """
     window, budget = vision.window_px, vision.max_crops
     inner_height, inner_width = height - 2 * vision.margin_px, width - 2 * vision.margin_px
     if inner_height <= window or inner_width <= window:
         return 1, 1
-    # What full resolution needs.
+    # What full resolution takes.
     rows, cols = ceil(inner_height / window), ceil(inner_width / window)
     if rows * cols > budget:
         shrink = sqrt(budget / (rows * cols))
         return max(1, floor(rows * shrink)), max(1, floor(cols * shrink))
-    # There is room: spend the rest of the budget in the picture's proportions.
+    # There is room left: use it in the proportions of the picture.
     rows = max(rows, floor(sqrt(budget * inner_height / inner_width)))
     cols = max(cols, floor(sqrt(budget * inner_width / inner_height)))
     if rows * cols > budget:
@@ -48,7 +48,7 @@ def choose_tiling(height: int, width: int, vision: VisionConfig) -> tuple[int, i
 
 
 def working_size(tiling: tuple[int, int], vision: VisionConfig) -> tuple[int, int]:
-    """Height and width of the picture that local crops are cut from: windows side by side, and margins."""
+    """Height and width of the image that local crops are cut from: windows side by side, and margins."""
     rows, cols = tiling
     margins = 2 * vision.margin_px
     return rows * vision.window_px + margins, cols * vision.window_px + margins
@@ -61,7 +61,7 @@ def cut_crops(rgb: NDArray[np.uint8], vision: VisionConfig) -> Crops:
     rows, cols = choose_tiling(height, width, vision)
     pixels = np.empty((1 + rows * cols, size, size, 3), np.uint8)
     pixels[0] = _resize(rgb, size, size)
-    one_tile = rows == cols == 1  # then the working image is the global crop
+    one_tile = rows == cols == 1  # then the local crop is the global one
     working = pixels[0] if one_tile else _resize(rgb, *working_size((rows, cols), vision))
     for row in range(rows):
         for col in range(cols):

@@ -1,7 +1,7 @@
-"""Crops cut where the vision encoder is: the decoded picture goes up once, and the device resizes it.
+"""Cuts crops on the device of the vision encoder: the decoded picture is sent once and resized there.
 
-Owns the carrying out of a `CropPlan` on tensors, to the byte as `crops.cut_crops` on the host. Nothing here
-waits for the device.
+Carries out a `CropPlan` on tensors, and gives the same bytes as `cut_crops` on the host. Nothing here waits
+for the device.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,9 +17,9 @@ from kestrel_core.moondream.crops.resampling import CropPlan, Pass
 def cut_on_device(rgb: Tensor, plan: CropPlan, tables: Mapping[str, Tensor], crops: Tensor) -> None:
     """Fill `crops`, uint8 [1 + rows * cols, crop, crop, 3], from a picture, uint8 [height, width, 3].
 
-    The only tile of a (1, 1) tiling may be left out: it is the global crop again. `tables` are the plan's, on
-    the device. About 25 launches; a kernel of our own, with a thread for every new value, would need one a
-    pass and the same tables.
+    The only tile of a (1, 1) tiling may be left out, since it equals the global crop. `tables` are those of
+    the plan, on the device. This takes about 25 launches; a kernel of our own, with a thread for every new
+    value, would take one launch for each pass, over the same tables.
     """
     counts = [prod(step.shape) for step in (*plan.whole, *(plan.working or ()))]
     taps = zip(tables["indices"].split(counts), tables["weights"].split(counts), strict=True)

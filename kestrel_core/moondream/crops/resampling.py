@@ -1,8 +1,8 @@
-"""How libvips resizes, as tables: of which pixels a new one is made along an axis, and with which weights.
+"""How libvips resizes, as tables: which old pixels each new pixel is made of, and with which weights.
 
-Owns the arithmetic of `pyvips.Image.resize` for 8-bit pictures, found by experiment with libvips 8.18: who
-follows the tables gets the bytes of `crops.cut_crops`. Positions are kept in integers, and the few sizes that
-have libvips decide by the last bit of a float are refused. No torch.
+Owns the arithmetic of `pyvips.Image.resize` for 8-bit pictures, found by experiment with libvips 8.18.
+Following the tables gives the same bytes as `cut_crops`. Positions are integers. The few sizes at which
+libvips depends on the last bit of a float are refused. No torch.
 """
 
 from functools import lru_cache
@@ -16,20 +16,20 @@ from numpy.typing import NDArray
 from kestrel_core.moondream.config import VisionConfig
 from kestrel_core.moondream.crops.cutting import choose_tiling, working_size
 
-PHASES = 64  # places between two pixels that weights are tabled for
-UNIT = 4096  # what libvips counts its weights in
+PHASES = 64  # positions between two pixels for which there are weights
+UNIT = 4096  # weights of libvips are multiples of 1 / UNIT
 MAX_BOX = 64
-# A picture becomes floats on the device, 12 bytes a pixel, and less again on the way: 120 MB.
+# On the device a picture is floats of 12 bytes a pixel, and some more in between: 120 MB.
 MAX_PIXELS = 2**22
 
 
 class Pass(NamedTuple):
-    """One axis made anew: every value is `floor(sum of weights * old values + offset)`."""
+    """Resizes one axis: every value is `floor(sum of weights * old values + offset)`."""
 
     axis: int  # 0: rows, 1: columns
     shape: tuple[int, int]  # length of the axis afterwards, pixels that each value is made of
     offset: float
-    clips: bool  # to 0..255, before the rounding
+    clips: bool  # to 0..255, before rounding
 
 
 class PassTable(NamedTuple):
@@ -47,7 +47,7 @@ class CropPlan(NamedTuple):
 
 
 def can_cut(height: int, width: int, vision: VisionConfig) -> bool:
-    """Whether a picture of this size has a plan that is exact, and that the device has the memory for."""
+    """Whether a picture of this size has an exact plan, which the device also has the memory for."""
     if height * width > MAX_PIXELS:
         return False
     sizes = _crop_sizes(height, width, vision)
@@ -56,7 +56,7 @@ def can_cut(height: int, width: int, vision: VisionConfig) -> bool:
 
 @lru_cache(maxsize=64)  # 50 to 200 kB each
 def plan_crops(height: int, width: int, vision: VisionConfig) -> CropPlan:
-    """The passes that cut a picture which `can_cut`."""
+    """The passes that cut a picture. `can_cut` must be true for its size."""
     old = (height, width)
     whole, *working = [_plan_resize(old, new) for new in _crop_sizes(height, width, vision)]
     tables = [*whole, *chain(*working)]
@@ -66,7 +66,7 @@ def plan_crops(height: int, width: int, vision: VisionConfig) -> CropPlan:
         whole=tuple(table.step for table in whole),
         working=tuple(table.step for table in working[0]) if working else None,
         tables={
-            # The empty ones are for a picture that is a crop as it comes and needs no pass.
+            # The empty ones are for a picture that already has the size of a crop and needs no pass.
             "indices": np.concatenate([np.zeros(0, np.int32), *(table.indices.ravel() for table in tables)]),
             "weights": np.concatenate(
                 [np.zeros(0, np.float32), *(table.weights.ravel() for table in tables)]
@@ -76,7 +76,7 @@ def plan_crops(height: int, width: int, vision: VisionConfig) -> CropPlan:
 
 
 def _crop_sizes(height: int, width: int, vision: VisionConfig) -> list[tuple[int, int]]:
-    """Of the global crop and, unless that is all there is, of the working image."""
+    """The passes to the global crop and to the working image, if that is another one."""
     tiling = choose_tiling(height, width, vision)
     sizes = [(vision.crop_size, vision.crop_size)]
     return sizes if tiling == (1, 1) else [*sizes, working_size(tiling, vision)]
@@ -91,23 +91,23 @@ def _plan_resize(old: tuple[int, int], new: tuple[int, int]) -> list[PassTable]:
                 tables.append(_average(axis, old[axis], box))
             tables.append(_reduce(axis, old[axis], new[axis], box))
     if new[0] > old[0] or new[1] > old[1]:
-        # Both axes, even if only one grows: enlarging moves a picture by half a pixel.
+        # Both axes, even if only one grows, because enlarging moves a picture by half a pixel.
         for axis in (1, 0):
             tables.append(_enlarge(axis, min(old[axis], new[axis]), new[axis]))
     return tables
 
 
 def _box(old: int, new: int) -> int:
-    """How many pixels are averaged to one before the lanczos filter makes the rest of the way."""
+    """How many pixels are averaged to one, before the lanczos filter does the rest."""
     return max(1, old // new // 2)
 
 
 def _average(axis: int, old: int, box: int) -> PassTable:
     size = -(-old // box)
     indices = np.minimum(np.arange(size * box), old - 1).reshape(size, box)
-    # libvips multiplies by 2**24 / box cut to an integer. Unless that is whole, sums that a half would just
-    # lift to the next integer fall short of it: floor((sum + box // 2 - 1) / box). The half added here keeps
-    # the quotient clear of integers by 0.5 / box, and float32 errs by less up to a box of 180.
+    # libvips multiplies by 2**24 / box, cut to an integer. If that was not whole, a sum whose quotient ends
+    # in a half is rounded down, not up: floor((sum + box // 2 - 1) / box). The half added here keeps
+    # quotients away from integers by 0.5 / box; up to a box of 180 float32 errs by less.
     falls_short = box & (box - 1) != 0
     offset = (box // 2 - falls_short + 0.5) / box
     weights = np.full((size, box), 1 / box, np.float32)
@@ -115,20 +115,20 @@ def _average(axis: int, old: int, box: int) -> PassTable:
 
 
 def _reduce(axis: int, old: int, new: int, box: int) -> PassTable:
-    """The lanczos filter of three lobes, stretched to the pixels that one is made of."""
+    """The lanczos filter with three lobes, stretched to the old pixels of one new pixel."""
     scale = old / (new * box)
     taps = 2 * ceil(3 * scale)
     at = np.arange(PHASES + 1)[:, None] / PHASES + taps // 2 - 1
     x = (np.arange(taps) - at) / scale
     filters = np.where(np.abs(x) < 3, np.sinc(x) * np.sinc(x / 3), 0)  # [phases, taps]
     filters /= filters.sum(1, keepdims=True)
-    # Centres meet: pixel i lies at (i + 1/2) * scale - 1/2.
+    # Centres coincide: pixel i lies at (i + 1/2) * scale - 1/2.
     steps = (64 * (2 * np.arange(new) + 1) * old - 64 * new * box) // (new * box)
     return _filter(axis, -(-old // box), steps, filters, clips=True)
 
 
 def _enlarge(axis: int, old: int, new: int) -> PassTable:
-    """The Catmull-Rom spline. Both axes of it are one step to libvips, which clips only after the second."""
+    """The Catmull-Rom spline. libvips does both axes in one step, so it clips only after the second."""
     x = np.arange(PHASES + 1) / PHASES
     outer, inner = -x * (1 - x) ** 2 / 2, 1 - x**2 * (5 - 3 * x) / 2
     filters = np.stack([outer, inner, inner[::-1], outer[::-1]], 1)  # [phases, taps]
@@ -143,10 +143,10 @@ def _filter(
     """`steps`: where each new pixel lies, in half phases, cut to integers."""
     taps = filters.shape[1]
     first = steps // (2 * PHASES) - (taps // 2 - 1)
-    indices = np.clip(first[:, None] + np.arange(taps), 0, old - 1)  # edges go on for ever
+    indices = np.clip(first[:, None] + np.arange(taps), 0, old - 1)  # the pixels at the edges are repeated
     phase = (steps % (2 * PHASES) + 1) // 2
-    # Weights are cut to multiples of 1/4096. So are all sums of them and pixels, in any order of summation:
-    # they stay below 2**12, so that float32 holds them exactly.
+    # Weights are multiples of 1/4096, and so are their products with pixels and all sums of these. The sums
+    # stay below 2**12, so float32 holds them exactly, in any order of summation.
     weights = np.trunc(filters * UNIT)[phase] / UNIT
     step = Pass(axis, (len(steps), taps), 0.5, clips)
     return PassTable(step, indices.astype(np.int32), weights.astype(np.float32))
@@ -155,9 +155,9 @@ def _filter(
 def _is_decided(old: int, new: int) -> bool:
     """Whether no new pixel lies on the edge of a phase, where the last bit of libvips' floats decides.
 
-    Edges are the odd numbers of half phases, so only powers of two count: `_twos(128 * i * old / new)` must
-    not be 0 for any i when enlarging, nor that of `64 * (2 * i + 1) * old / (new * box)` when reducing. With
-    crops of 378 pixels, reducing an odd size to 2240 is the first to fail.
+    Edges are the odd numbers of half phases, so only powers of two matter: `_twos(128 * i * old / new)` must
+    not be 0 for any i when enlarging, and neither may `_twos(64 * (2 * i + 1) * old / (new * box))` when
+    reducing. With crops of 378 pixels, the first to fail is reducing an odd size to 2240.
     """
     if old <= new:
         return _twos(new) < _twos(old) + 7

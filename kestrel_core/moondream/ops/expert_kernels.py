@@ -11,8 +11,8 @@ from torch import Tensor
 from kestrel_core.moondream.ops.plain import grouped_experts, sort_pairs
 from kestrel_core.moondream.ops.protocol import Pairs
 
-FEW_TOKENS = 64  # up to here a program finds its expert's tokens itself; beyond, pairs are sorted first
-TILED_TOKENS = 2048  # up to here our tiles, which copy nothing; beyond, torch's products are faster
+FEW_TOKENS = 64  # up to here a program finds the tokens of its expert itself; beyond, pairs are sorted first
+TILED_TOKENS = 2048  # up to here our tiles are used, which copy nothing; beyond, torch's products are faster
 
 
 @triton.jit
@@ -40,7 +40,7 @@ def _route(
     shares = tl.zeros((BLOCK_TOP,), tl.float32)
     for rank in tl.static_range(TOP):
         best = tl.max(score, axis=0)
-        # Where a score is no number any index may come out, but none behind the last expert's.
+        # If a score is NaN the index may be any, but must not be behind the last expert's.
         at = tl.minimum(tl.argmax(score, axis=0), NUM_EXPERTS - 1)
         tl.store(ids + token * TOP + rank, at)
         shares = tl.where(ranks == rank, tl.exp(best - peak), shares)
@@ -123,9 +123,9 @@ def _experts(
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ) -> None:
-    """Some columns of one expert's output, for all tokens that chose it: its weights are read once, or never.
+    """Some columns of one expert's output, for all tokens that chose it. Its weights are read at most once.
 
-    GATED: x has a row a token. Otherwise it has a row a pair, as `out` has in both cases.
+    GATED: x has a row for each token. Otherwise it has a row for each pair, as `out` has in both cases.
     """
     slot = tl.program_id(0)
     expert = (tl.load(ids + slot) if ONE_TOKEN else slot).to(tl.int64)
@@ -163,7 +163,7 @@ def experts(h: Tensor, ids: Tensor, weights: Tensor, fc1: Tensor, fc2: Tensor) -
 
 
 def few_tokens_experts(h: Tensor, ids: Tensor, fc1: Tensor, fc2: Tensor) -> Tensor:
-    """Every pair's values [pairs, dim] in float32. Of the experts, those that nobody chose are not read."""
+    """Every pair's values [pairs, dim] in float32. Experts that no token chose are not read."""
     (num_tokens, dim), top = h.shape, ids.shape[1]
     num_experts, _, inner_dim = fc2.shape
     inner = torch.empty((num_tokens * top, inner_dim), dtype=h.dtype, device=h.device)
@@ -171,7 +171,7 @@ def few_tokens_experts(h: Tensor, ids: Tensor, fc1: Tensor, fc2: Tensor) -> Tens
     for x, matrices, y, gated in ((h, fc1, inner, True), (inner, fc2, out, False)):
         out_dim = y.shape[1]
         block_n = min(32 if gated else 64, max(16, triton.next_power_of_2(out_dim)))
-        # One token's experts are all different, so there is a program only for those it chose.
+        # The experts of one token are all different, so only those it chose get a program.
         slots = top if num_tokens == 1 else num_experts
         _experts[(slots, triton.cdiv(out_dim, block_n))](
             x,
@@ -212,10 +212,10 @@ def _expert_tiles(
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ) -> None:
-    """Some rows of one expert's pairs, some columns of its output. There are programs enough for any shares
-    of the experts; those left over find no rows.
+    """Some rows of one expert's pairs, and some columns of its output. There are enough programs for any
+    distribution over the experts; those that are not needed find no rows.
 
-    GATED: x has a row a token. Otherwise it has a row a pair, sorted like those of `out`.
+    GATED: x has a row for each token. Otherwise it has a row for each pair, sorted like those of `out`.
     """
     tile = tl.program_id(0)
     experts = tl.arange(0, BLOCK_E)

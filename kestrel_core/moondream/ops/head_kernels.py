@@ -1,6 +1,6 @@
-"""Kernels between the first matrices of a text block and attention: heads rotate, and tau scales them.
+"""Kernels between the first matrices of a text block and attention: heads are rotated and scaled by tau.
 
-As in `moondream.kernels`, which offers them.
+They follow the rules in `ops.kernels`, which exports them.
 """
 
 import torch
@@ -11,7 +11,7 @@ from torch import Tensor
 from kestrel_core.moondream.ops.expert_kernels import gelu
 from kestrel_core.moondream.ops.protocol import Cells, Heads, RotaryTables, Rotated, TauWeights
 
-MULTIPROCESSORS = 132  # of an H100 or H200; elsewhere pieces are a little too large or small
+MULTIPROCESSORS = 132  # of an H100 or H200; on other devices the pieces are a little too large or too small
 
 
 @triton.jit
@@ -49,7 +49,7 @@ def _rotate_heads(
 ) -> None:
     token = tl.program_id(0).to(tl.int64)
     group = tl.program_id(1)
-    first = group * GROUP  # head, counted through q, k and v
+    first = group * GROUP  # the first head, counted over q, k and v
     row = packed + token * stride
     if first >= HEADS + 2 * KV_HEADS:
         at = (group - (HEADS + 2 * KV_HEADS) // GROUP) * CHUNK + tl.arange(0, CHUNK)
@@ -188,9 +188,11 @@ def _tau_content(
 def tau_content(packed: Tensor, matrix: Tensor) -> Tensor:
     """GELU of the first columns of `packed`, times `matrix` [width, dim]: parts [splits, tokens, width]."""
     num_tokens, (width, dim) = len(packed), matrix.shape
-    few = num_tokens <= 256 or packed.dtype == torch.float32  # which would not fit the registers
+    few = (
+        num_tokens <= 256 or packed.dtype == torch.float32
+    )  # a larger tile of float32 would not fit the registers
     block_m, block_k = 16 if few else 64, 128
-    # The sum is cut into pieces, so many that all multiprocessors get two.
+    # The sum is split into pieces, two for each multiprocessor.
     piece = dim * triton.cdiv(num_tokens, block_m) // (2 * MULTIPROCESSORS)
     span = min(max(256, triton.next_power_of_2(piece)), 2048, triton.cdiv(dim, block_k) * block_k)
     splits = triton.cdiv(dim, span)

@@ -21,7 +21,7 @@ from kestrel_core.moondream.ops.protocol import Norm, Pairs, Scaled
 name = "ours"
 
 FLOAT8_MAX = tl.constexpr(448.0)
-FEW_ROWS = 16  # up to here a product is bound by the reading of its weights, and tiles of 16 rows suffice
+FEW_ROWS = 16  # up to here reading the weights takes the time of a product, and tiles of 16 rows are enough
 
 
 @triton.jit
@@ -34,14 +34,14 @@ def _store_float8(
     scales: tl.tensor,
     dim: tl.tensor,
 ) -> None:
-    """One row of numbers and the scale that brings its largest to the end of float8."""
+    """Store one row, divided by the scale that makes its largest number the largest of float8."""
     scale = tl.maximum(tl.max(tl.where(inside, tl.abs(x), 0.0), axis=0), 1e-12) / FLOAT8_MAX
     small = tl.minimum(tl.maximum(x / scale, -FLOAT8_MAX), FLOAT8_MAX)
     tl.store(out + row * dim + at, small.to(out.dtype.element_ty), mask=inside)
     tl.store(scales + row, scale)
 
 
-# x + y + the weighted pairs of each token, then LayerNorm. A program is a row.
+# x + y + the weighted pairs of each token, then LayerNorm. There is one program for each row.
 
 
 @triton.jit
@@ -79,7 +79,7 @@ def _add_norm(
     if HAS_Y or TOP > 0:
         rounded = value.to(total.dtype.element_ty)
         tl.store(total + row * dim + at, rounded, mask=inside)
-        value = rounded.to(tl.float32)  # the norm of what is stored
+        value = rounded.to(tl.float32)  # what is stored is normalised, not what was summed
     if NORM:
         mean = tl.sum(value, axis=0) / dim
         centred = tl.where(inside, value - mean, 0.0)
@@ -131,12 +131,12 @@ def _launch_add_norm(
         NORM=norm is not None,
         FLOAT8=float8,
         BLOCK=triton.next_power_of_2(dim),
-        num_warps=8 if num_rows <= 1024 else 4,  # few rows: what counts is how soon one is done
+        num_warps=8 if num_rows <= 1024 else 4,  # with few rows, each should be done soon
     )
     return total, normed, scales
 
 
-# Products of few rows: every program reads its part of the weights once, with many loads under way.
+# Products of few rows: every program reads its part of the weights once, with many loads at a time.
 
 
 @triton.jit
@@ -195,7 +195,7 @@ def linear_sum(x: Tensor, weight: Tensor, y: Tensor, other: Tensor, bias: Tensor
 def _launch_few_rows(x: Tensor, weight: Tensor, y: Tensor, other: Tensor, bias: Tensor) -> Tensor:
     out_dim = len(weight)
     out = torch.empty((len(x), out_dim), dtype=x.dtype, device=x.device)
-    narrow = out_dim <= 4096  # small pieces, else there are fewer of them than multiprocessors
+    narrow = out_dim <= 4096  # small pieces, since larger ones would be fewer than there are multiprocessors
     block_n = 16 if narrow else 32
     _few_rows[(triton.cdiv(out_dim, block_n),)](
         x,
@@ -213,13 +213,13 @@ def _launch_few_rows(x: Tensor, weight: Tensor, y: Tensor, other: Tensor, bias: 
         BLOCK_M=16,
         BLOCK_N=block_n,
         BLOCK_K=256 if narrow else 128,
-        num_warps=2 if narrow else 4,  # of 8 columns each: more would read the same shared memory again
+        num_warps=2 if narrow else 4,  # 8 columns each; more warps would read the same shared memory again
         num_stages=5 if narrow else 4,
     )
     return out
 
 
-# Rows to float8, maybe through GELU on the way.
+# Rows to float8, optionally through GELU.
 
 
 @triton.jit

@@ -107,32 +107,33 @@ def grouped_experts(
     activate: Callable[[Tensor], Tensor],
     invert: Callable[[Tensor], Tensor],
 ) -> Pairs:
-    """A grouped product for each matrix. The host learns nothing of who chose whom."""
+    """A grouped product for each matrix. The host does not learn which token chose which expert."""
     order, ends = sort_pairs(ids, len(fc1))
     values = _grouped(activate(_grouped(h[order // ids.shape[1]], fc1, ends)), fc2, ends)
     return Pairs(values, weights, invert(order))
 
 
 def sort_pairs(ids: Tensor, num_experts: int) -> tuple[Tensor, Tensor]:
-    """Pairs by expert, and where each expert's end, int32 [num_experts]."""
+    """Pairs sorted by expert, and where those of each expert end, int32 [num_experts]."""
     assert num_experts <= 256
-    of_expert, order = ids.flatten().to(torch.uint8).sort(stable=True)  # one pass over keys of a byte
+    of_expert, order = (
+        ids.flatten().to(torch.uint8).sort(stable=True)
+    )  # keys of a byte are sorted in one pass
     edges = torch.arange(num_experts, dtype=torch.uint8, device=ids.device)
     return order, torch.searchsorted(of_expert, edges, right=True, out_int32=True)
 
 
 def invert(order: Tensor) -> Tensor:
-    """Where each number stands in a permutation."""
+    """The inverse of a permutation."""
     return torch.empty_like(order).scatter_(0, order, torch.arange(len(order), device=order.device))
 
 
 def _grouped(x: Tensor, weights: Tensor, ends: Tensor) -> Tensor:
-    """Rows [ends[i - 1], ends[i]) of x times weights[i]. The host reads `ends`, but for bfloat16 on CUDA."""
+    """Rows [ends[i - 1], ends[i]) of x times weights[i]. Only bfloat16 on CUDA leaves `ends` there."""
     if x.device.type == "cuda" and x.dtype == torch.bfloat16:
         return torch._grouped_mm(x, weights.transpose(1, 2), offs=ends)
-    out = x.new_empty(
-        (len(x), weights.shape[1])
-    )  # other dtypes are for comparisons, where speed is no matter
+    # Other dtypes are for comparisons, where speed does not matter.
+    out = x.new_empty((len(x), weights.shape[1]))
     edges = [0, *ends.tolist()]
     for weight, start, stop in zip(weights, edges[:-1], edges[1:], strict=True):
         out[start:stop] = F.linear(x[start:stop], weight)
@@ -152,7 +153,7 @@ def gelu_linear(x: Tensor, layer: nn.Linear) -> Tensor:
 
 
 def scaled_linear(x: Scaled, weight: Scaled, bias: Tensor) -> Tensor:
-    """weight: a row an output. The result has the bias's dtype."""
+    """`weight` has a row for each output. The result has the dtype of the bias."""
     return torch._scaled_mm(
         x.values,
         weight.values.T,

@@ -20,11 +20,11 @@ class Norm(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """What experts gave. A pair is a token with one of its experts: token * experts_per_token + rank."""
+    """Outputs of experts. A pair is a token and one of its experts: token * experts_per_token + rank."""
 
     values: Tensor  # [pairs, dim], not weighted
     weights: Tensor  # [tokens, experts_per_token]
-    rows: Tensor | None  # [pairs]: where a pair's values lie; None: at its own number
+    rows: Tensor | None  # [pairs]: the row of each pair's values; None: values are in the order of pairs
 
 
 class Scaled(NamedTuple):
@@ -35,7 +35,7 @@ class Scaled(NamedTuple):
 
 
 class RotaryTables(NamedTuple):
-    """Rotary and the position part of tau for every position there is. All float32."""
+    """Rotary, and the part of tau that depends on the position, for all positions. All float32."""
 
     cos: Tensor  # [positions, rotary_dim / 2]
     sin: Tensor
@@ -48,7 +48,7 @@ class TauWeights(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """One layer of the cache, and where in it this step's tokens go."""
+    """One layer of the cache, and the cells of this step's tokens in it."""
 
     k: Tensor  # [cells, kv_heads, head_dim]
     v: Tensor
@@ -74,19 +74,19 @@ class Fused(Protocol):
     def add_norm(
         self, x: Tensor, y: Tensor | None, pairs: Pairs | None, norm: Norm | None
     ) -> tuple[Tensor, Tensor]:
-        """x + y + each token's weighted pairs, and that sum normalised (or as it is, without a norm)."""
+        """x + y + each token's weighted pairs, and the norm of that sum (the sum again, without a norm)."""
         ...
 
     def add_norm_float8(self, x: Tensor, y: Tensor | None, norm: Norm) -> tuple[Tensor, Scaled]: ...
 
     def quantise(self, x: Tensor, gelu: bool) -> Scaled:
-        """Rows [rows, dim] to float8, each by its largest number; through the tanh GELU first, if asked."""
+        """Rows [rows, dim] to float8, each scaled by its largest number; with `gelu`, after the tanh GELU."""
         ...
 
     def linear(self, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor: ...
 
     def linear_sum(self, x: Tensor, weight: Tensor, y: Tensor, other: Tensor, bias: Tensor) -> Tensor:
-        """Two products, x with weight and y with other, in one sum."""
+        """The sum of two products, x with weight and y with other, and the bias."""
         ...
 
     def rotate(
@@ -99,15 +99,15 @@ class Fused(Protocol):
         kv: Cells | None,
         inner_dim: int,
     ) -> Rotated:
-        """Rows of q, k, v and `inner_dim` more columns, to what attention and the second matrices take.
+        """What attention and the second matrices take, from rows of q, k, v and `inner_dim` more columns.
 
-        Queries and keys rotate, tau scales queries and values, the further columns pass the tanh GELU. With
-        `kv` keys and values are written there. What lies behind those columns is left alone.
+        Queries and keys are rotated, tau scales queries and values, and the other columns pass the tanh GELU.
+        With `kv`, keys and values are written there. Columns behind these are not read.
         """
         ...
 
     def route(self, scores: Tensor, top: int) -> tuple[Tensor, Tensor]:
-        """Each token's best experts, int32, and the softmax of their scores: [tokens, top] both."""
+        """Each token's best experts, int32, and the softmax of their scores, both [tokens, top]."""
         ...
 
     def experts(self, h: Tensor, ids: Tensor, weights: Tensor, fc1: Tensor, fc2: Tensor) -> Pairs: ...

@@ -1,7 +1,7 @@
 """Attention over pages by FlashInfer: planned once a step on the host, run in every layer.
 
-A plan is written to page-locked memory of FlashInfer's own and copied from there, so the next may be made
-only when that copy is done: each wrapper comes with an event that says so.
+FlashInfer writes a plan to page-locked memory of its own and copies it from there. The next plan may be made
+only when that copy is done, so each wrapper has an event that tells.
 """
 
 import numpy as np
@@ -16,11 +16,10 @@ from kestrel_core.runtime.attention.protocol import CachedAttend, DecodeRows, In
 from kestrel_core.runtime.kv_cache import KVCache
 
 LAYOUT = "NHD"  # [pages, page_size, heads, head_dim]
-BACKEND = "fa2"  # takes pages of any size, ours of 10 among them
-WORKSPACE_BYTES = 128 * 2**20  # what FlashInfer recommends for partial results; steps take turns in it
-DECODE_PLAN_BYTES = (
-    2**20
-)  # a decode's plan is a few numbers a thread block; the default of 8 MiB is prefill's
+BACKEND = "fa2"  # takes pages of any size, also ours of 10
+WORKSPACE_BYTES = 128 * 2**20  # for partial results, as FlashInfer recommends; all steps share it
+# The plan of a decode is a few numbers for each thread block; the default of 8 MiB is for prefills.
+DECODE_PLAN_BYTES = 2**20
 
 
 class FlashInferAttention:
@@ -44,7 +43,7 @@ class FlashInferAttention:
 
         def read(layer: int, q: Tensor) -> Tensor:
             kv = self._pages.kv[layer]
-            out = q.new_empty(q.shape)  # contiguous, as is asked for; q need not be
+            out = q.new_empty(q.shape)  # FlashInfer asks for a contiguous one, and q may not be
             if tokens:
                 self._images.run(q[:tokens], kv, out[:tokens])
             if tokens < len(q):
@@ -54,7 +53,7 @@ class FlashInferAttention:
         return CachedAttend(self._pages.kv_cache, rows.cells, read)
 
     def try_out(self) -> None:
-        """One position of each kind, on page 0: here FlashInfer compiles its kernels, or says it cannot."""
+        """Compute one position of each kind on page 0. FlashInfer compiles its kernels here, or fails to."""
         heads, kv_heads, head_dim, _ = self._pages.shape
         like = self._pages.kv_cache.k
         q, new = like.new_zeros((2, heads, head_dim)), like.new_zeros((2, kv_heads, head_dim))
@@ -100,7 +99,7 @@ class PrefillWrapper:
             rows.indices[int(indptr[0]) : int(indptr[-1])],
             torch.from_numpy(rows.last_page_len[which]),
             *self._pages.shape,
-            causal=self._causal,  # the last query sees the last key: a span stops where its keys do
+            causal=self._causal,  # the last query sees the last key, since a span stops where its keys do
             **self._pages.dtypes,
         )
         self._planned.record()
@@ -110,7 +109,7 @@ class PrefillWrapper:
 
 
 class FlashInferDecode:
-    """Its plans fit a captured graph: sizes and addresses stay, contents change."""
+    """Decodes whose plans fit a captured graph: sizes and addresses stay the same, contents change."""
 
     def __init__(self, pages: Pages, rows: DecodeRows) -> None:
         self._pages = pages
@@ -125,11 +124,11 @@ class FlashInferDecode:
         )
         plans = torch.empty(DECODE_PLAN_BYTES, dtype=torch.uint8, device=pages.workspace.device)
         self._wrapper.reset_workspace_buffer(pages.workspace, plans)
-        self._lengths = torch.ones(len(rows.cells), dtype=torch.int32)  # only their number matters to a plan
+        self._lengths = torch.ones(len(rows.cells), dtype=torch.int32)  # a plan depends on their number only
         self._planned = torch.cuda.Event()
 
     def plan(self, indptr: Ints) -> None:
-        """Must come before the rows are sent: it writes into them too, and not all that belongs there."""
+        """Has to come before the rows are sent: it also writes to them, and not all of that is right."""
         self._planned.synchronize()
         self._wrapper.plan(
             torch.from_numpy(indptr),

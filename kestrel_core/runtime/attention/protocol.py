@@ -18,7 +18,7 @@ Ints = np.ndarray[Any, np.dtype[np.int32]]
 
 @dataclass(frozen=True, slots=True)
 class DecodeRows:
-    """One position of each of some sequences, in buffers that keep their place. Rows are padded."""
+    """Rows of one position each, in buffers that keep their place. Those behind the last are padding."""
 
     cells: Tensor  # [rows], where this step's keys and values go
     indptr: Tensor  # [rows + 1], int32 like all below: where each row's pages begin in `indices`
@@ -36,17 +36,17 @@ class SpanRows:
     """Spans of any length, those of images first, packed token by token."""
 
     spans: list[Span]
-    num_images: int  # so many spans at the front are images'
+    num_images: int  # the first spans, which are image prefixes
     starts: Ints  # [spans + 1]: each span's first token
     indptr: Ints  # [spans + 1]
-    last_page_len: Ints  # [spans]; these three on the host
+    last_page_len: Ints  # [spans]; these three are on the host
     indices: Tensor
     cells: Tensor  # [tokens]
 
 
 @dataclass(frozen=True, slots=True)
 class CachedAttend:
-    """An `OpenAttend`: `read` comes after the step's keys and values are stored, by us or by a kernel."""
+    """An `OpenAttend`. `read` follows when the keys and values are stored, by the call or by a kernel."""
 
     kv_cache: KVCache
     new_cells: Tensor
@@ -61,7 +61,7 @@ class CachedAttend:
 
 
 def beside_images(rows: CachedAttend, image_cells: Tensor, num_images: int) -> CachedAttend:
-    """For so many image prefixes, which see themselves alone and in both directions, and then the rows."""
+    """Attention of image prefixes, each of which sees all of itself and nothing else, and then of rows."""
     kv_cache, num_tokens = rows.kv_cache, len(image_cells)
 
     def by_image(tokens: Tensor) -> Tensor:
@@ -82,17 +82,17 @@ class DecodeAttention(Protocol):
     """Attention of decodes in batches of one size."""
 
     def plan(self, indptr: Ints) -> None:
-        """On the host, before a step; `indptr` is what will be in the rows'."""
+        """On the host, before a step. The rows will have this `indptr`."""
         ...
 
     def begin(self) -> CachedAttend:
-        """On the device, and so in a graph: what all layers of a step share."""
+        """On the device, as part of a graph: prepare what all layers of a step share."""
         ...
 
 
 class PagedAttention(Protocol):
     name: str
-    max_captured: int  # rows of a decode that may be captured into a graph
+    max_captured: int  # the most rows of a decode that can be captured into a graph
 
     def for_decode(self, rows: DecodeRows, captured: bool) -> DecodeAttention: ...
 

@@ -1,4 +1,4 @@
-"""Attention over pages with plain torch: gather the keys, mask, SDPA. The reference for every faster one."""
+"""Attention over pages with plain torch: gather the keys, mask, SDPA. The specification of faster ones."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from kestrel_core.moondream.text import Attend
 from kestrel_core.runtime.attention.protocol import CachedAttend, DecodeRows, Ints, SpanRows
 from kestrel_core.runtime.kv_cache import KVCache
 
-MAX_GATHERED_BYTES = 2**30  # of the keys and values that a captured decode gathers in a layer
+MAX_GATHERED_BYTES = 2**30  # that a captured decode may gather as keys and values of a layer
 
 
 class SdpaAttention:
@@ -20,7 +20,7 @@ class SdpaAttention:
     def __init__(
         self, kv_cache: KVCache, spans: Sequence[Span], starts: Sequence[int], cells: Sequence[Tensor]
     ) -> None:
-        """`starts`: each span's first token; `cells`: its sequence up to its end, the keys it may see."""
+        """`starts`: each span's first token. `cells`: of its sequence up to its end, the keys it may see."""
         self._kv_cache = kv_cache
         self._new_cells = torch.cat([known[span.start :] for span, known in zip(spans, cells, strict=True)])
         masks = [self._mask(span) for span in spans]
@@ -42,7 +42,7 @@ class SdpaAttention:
         return out
 
     def _mask(self, span: Span) -> Tensor | None:
-        """[tokens, keys], True where a key may be seen; None where all may."""
+        """[tokens, keys], True where a key may be seen; None if all may be seen."""
         if span.image is not None or span.stop - span.start == 1:
             return None
         device = self._new_cells.device
@@ -58,7 +58,7 @@ class PagedSdpaAttention:
     def __init__(self, kv_cache: KVCache, max_context: int) -> None:
         self._kv_cache = kv_cache
         self._max_pages = -(-max_context // kv_cache.page_size)
-        # In a graph every row's keys are gathered at full length, so a batch must not be too large.
+        # In a graph the keys of every row are gathered at full length, so a batch must not be too large.
         row_bytes = 2 * self._max_pages * kv_cache.page_size * kv_cache.k[0, 0].nbytes
         self.max_captured = MAX_GATHERED_BYTES // row_bytes
 
@@ -76,7 +76,7 @@ class PagedSdpaAttention:
 
 class PagedSdpaDecode:
     def __init__(self, kv_cache: KVCache, rows: DecodeRows, max_pages: int | None) -> None:
-        """`max_pages`: of any row in any step, so that shapes never change; None: of those in the step."""
+        """`max_pages`: gather so many for every row, so that shapes never change. None: as the step needs."""
         self._kv_cache = kv_cache
         self._rows = rows
         self._max_pages = max_pages
@@ -94,7 +94,7 @@ class PagedSdpaDecode:
         cells = (rows.indices[at].long()[..., None] * page_size + offsets).flatten(1)  # [rows, keys]
         lengths = (counts - 1) * page_size + rows.last_page_len
         seen = torch.arange(cells.shape[1], device=device) < lengths[:, None]
-        # What is not seen is multiplied by 0, and must be a number: whatever page 0 holds is one.
+        # Values that are not seen are multiplied by 0, so they must be numbers. Those on page 0 always are.
         cells = torch.where(seen, cells, 0)
         mask = seen[:, None, None]
 

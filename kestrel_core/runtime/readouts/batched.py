@@ -19,7 +19,7 @@ from kestrel_core.runtime.staging import Arrays, Field
 
 CODES = {kind: code for code, kind in enumerate(Kind)}
 GROUNDED, OBJECT, COORD, SIZE = (CODES[k] for k in (Kind.GROUNDED, Kind.OBJECT, Kind.COORD, Kind.SIZE))
-TABLE_WIDTH = 4  # tokens of a row's `suppressed` or `choices` that fit a captured readout
+TABLE_WIDTH = 4  # so many tokens of a row's `suppressed` or `choices` fit a captured readout
 NONE = -1  # in such a table: the row has no list
 
 NUM_VALUES = 5  # of a row's results: token, coordinate, width, height, finite
@@ -77,7 +77,7 @@ def write(spans: Sequence[Span], size: int, arrays: Arrays) -> Form:
     for row, (span, readout) in enumerate(zip(spans, readouts, strict=True)):
         sampling = span.sequence.sampling
         logprobs = max(logprobs, sampling.logprobs)
-        if sampling.temperature > 0 and kinds[row] < OBJECT and not readout.choices:  # type: ignore[union-attr]
+        if not sampling.is_greedy and kinds[row] < OBJECT and not readout.choices:  # type: ignore[union-attr]
             sampled = True
             arrays["temperature"][row] = sampling.temperature
             arrays["top_p"][row] = sampling.top_p
@@ -90,7 +90,7 @@ def write(spans: Sequence[Span], size: int, arrays: Arrays) -> Form:
         lists = {"suppressed": suppressed[:count], "choices": choices[:count]}
     else:
         for name, table in (("suppressed", suppressed), ("choices", choices)):
-            arrays[name][:size] = table[:, :1]  # to the right of a table, its first column again
+            arrays[name][:size] = table[:, :1]  # the columns behind the table repeat its first one
             arrays[name][:size, : table.shape[1]] = table
     return Form(sampled, any(kinds), logprobs, lists)
 
@@ -140,7 +140,7 @@ def read(model: Moondream, hidden: Tensor, asked: Asked, form: Form) -> tuple[Te
 
 def _choose(logits: Tensor, asked: Asked, sampled: bool) -> Tensor:
     at = asked.suppressed.clamp(min=0)
-    # A row without a list rewrites what is there.
+    # A row without a list writes what is there already.
     logits = logits.scatter(1, at, torch.where(asked.suppressed == NONE, logits.gather(1, at), -torch.inf))
     token = logits.argmax(-1)
     if sampled:
@@ -165,7 +165,7 @@ def _draw(logits: Tensor, asked: Asked) -> Tensor:
 
 
 def samples(spans: Sequence[Span], results: Tensor, coord_id: int) -> dict[int, Sample]:
-    """What `read` gave, back on the host, by slot."""
+    """What `read` gave, by slot, once it is back on the host."""
     taken = {}
     for span, row in zip(spans, results.tolist(), strict=True):
         assert span.readout is not None

@@ -60,7 +60,7 @@ def _choose(logits: Tensor, spans: Sequence[Span]) -> list[Sample]:
         assert span.readout is not None
         if span.readout.choices:
             tokens[row] = span.readout.choices[int(logits[row, list(span.readout.choices)].argmax())]
-        elif finite[row] and span.sequence.sampling.temperature > 0 and span.readout.kind is not Kind.OBJECT:
+        elif finite[row] and not span.sequence.sampling.is_greedy and span.readout.kind is not Kind.OBJECT:
             tokens[row] = _draw(logits[row], span.sequence.sampling, span.draw)
     samples = [Sample(token=token, finite=sound) for token, sound in zip(tokens, finite, strict=True)]
     for row, span in enumerate(spans):
@@ -79,9 +79,9 @@ def _draw(logits: Tensor, sampling: Sampling, draw: int) -> int:
 
 
 def nucleus(logits: Tensor, sampling: Sampling) -> tuple[Tensor, Tensor]:
-    """What may be drawn: probabilities [vocabulary], best first and summing to 1, and their tokens.
+    """What may be drawn: probabilities [vocabulary], highest first and with a sum of 1, and their tokens.
 
-    A token is kept while the mass before it does not exceed `top_p`, so the best one always is.
+    A token is kept if the probabilities before it do not exceed `top_p`, so the likeliest is always kept.
     """
     best, order = (logits / sampling.temperature).softmax(-1).sort(descending=True, stable=True)
     keep = best.cumsum(-1) - best <= sampling.top_p
@@ -92,7 +92,7 @@ def nucleus(logits: Tensor, sampling: Sampling) -> tuple[Tensor, Tensor]:
 
 
 def uniform(seed: int, draw: int) -> float:
-    """A number in [0, 1) from a request's seed and its count of draws alone: no batch can change it."""
+    """A number in [0, 1) that depends on a request's seed and the number of the draw alone."""
     digest = hashlib.blake2b(struct.pack("<qq", seed, draw), digest_size=8).digest()
     return (int.from_bytes(digest, "little") >> 11) * 2.0**-53
 

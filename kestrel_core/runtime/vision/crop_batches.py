@@ -1,4 +1,4 @@
-"""The crops of many pictures through the vision network together, on a stream of their own.
+"""Encodes the crops of many pictures together, on a stream of its own.
 
 A batch is padded to one of a few sizes, each of which is captured into a graph: a block is some ten launches,
 and with few crops the device is done with one before the host has launched the next. A picture's crops stay
@@ -22,19 +22,21 @@ from kestrel_core.runtime.vision.crop_uploads import CropUploads
 
 log = logging.getLogger("kestrel")
 
-MAX_BATCH_CROPS = 64  # one pass holds some 20 MB of activations a crop
+MAX_BATCH_CROPS = 64  # a crop has some 20 MB of activations
 
 
 class Encoded(NamedTuple):
     embeddings: Tensor  # [patches, dim]
-    ready: torch.cuda.Event | None  # None: it is
+    ready: torch.cuda.Event | None  # None: they are ready
 
     def on_current_stream(self) -> Tensor:
-        """The embeddings, which the current stream waits for."""
+        """The embeddings. The current stream waits for them."""
         if self.ready is not None:
             stream = torch.cuda.current_stream(self.embeddings.device)
             stream.wait_event(self.ready)
-            self.embeddings.record_stream(stream)  # else its memory returns while this stream still reads
+            self.embeddings.record_stream(
+                stream
+            )  # otherwise their memory could be reused while this stream still reads them
         return self.embeddings
 
 
@@ -54,7 +56,7 @@ class CropBatches:
         self._vision = vision
         self._encode = encode or vision.encode
         self._mosaic = Mosaic(config, self._device)
-        self._max_crops = max(max_crops, 1 + config.max_crops)  # most pictures fit
+        self._max_crops = max(max_crops, 1 + config.max_crops)  # so that most pictures fit
         self._stream = torch.cuda.Stream(self._device) if on_cuda else None
         self._uploads = CropUploads(config, self._max_crops, self._device)
         self._features = vision.pos_emb.new_empty((self._max_crops, *vision.pos_emb.shape[1:]))
@@ -70,7 +72,7 @@ class CropBatches:
         return [encoded for batch in self._split(images) for encoded in self._run(batch)]
 
     def busy_s(self) -> float:
-        """Seconds the device has spent on batches that are done. For any thread."""
+        """Seconds the device has spent on finished batches. Any thread may ask."""
         with self._counting:
             while self._under_way and self._under_way[0][1].query():
                 began, ended = self._under_way.popleft()
@@ -164,7 +166,7 @@ class CropBatches:
 
 
 def batch_sizes(max_crops: int) -> list[int]:
-    """Every size up to 16, then every fourth: padding costs less than a fifth, and there are few."""
+    """Every size up to 16, then every fourth: there are few of them, and padding costs less than a fifth."""
     return [
         *range(1, min(16, max_crops) + 1),
         *range(20, max_crops, 4),

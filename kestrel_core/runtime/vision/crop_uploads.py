@@ -21,7 +21,7 @@ from kestrel_core.moondream.crops.resampling import MAX_PIXELS, plan_crops
 from kestrel_core.moondream.vision import num_crops
 from kestrel_core.runtime.staging import PinnedBuffers, send
 
-MAX_TABLES = 16  # for sizes of pictures lately cut, up to 340 kB each
+MAX_TABLES = 16  # for the sizes of pictures that were cut last, up to 340 kB each
 
 
 class CropUploads:

@@ -14,18 +14,18 @@ from kestrel_core.runtime.vision.crop_batches import CropBatches, Encoded
 
 class ImageEncoder:
     def __init__(self, vision: Vision, batches: CropBatches | None = None, max_remembered: int = 8) -> None:
-        """Without `batches` one picture after the other takes the plain path."""
+        """Without `batches` pictures are encoded one after the other, on the plain path."""
         self._vision = vision
         self._batches = batches
         self._remembered: OrderedDict[str, Encoded] = OrderedDict()
         self._max_remembered = max_remembered
-        self._before_s = batches.busy_s() if batches is not None else 0.0  # others may have used them
+        self._before_s = batches.busy_s() if batches is not None else 0.0  # another engine may have used them
         self._encode_s = 0.0
         self.num_encoded = 0
 
     @property
     def cuts(self) -> bool:
-        """Whether pictures may come whole."""
+        """True: pictures may be left whole, and are cut on the device."""
         return self._batches is not None
 
     @property

@@ -1,6 +1,7 @@
 import math
 from collections import Counter
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -10,6 +11,7 @@ from torch import Tensor, nn
 
 from kestrel_core.loop.step import GREEDY, Coord, Kind, Readout, Running, Sample, Sampling, Span
 from kestrel_core.moondream.model import Moondream
+from kestrel_core.runtime.readouts import batched
 from kestrel_core.runtime.readouts.plain import nucleus, read, uniform
 
 VOCABULARY = 64
@@ -59,6 +61,21 @@ def test_temperature_zero_takes_the_likeliest_and_the_lowest_of_equals(model: Mo
     tokens = [sample.token for sample in read(model, hidden, [span()] * 9)]
     assert tokens == hidden.argmax(-1).tolist()
     assert one(model, row(t7=1.0, t9=1.0), span()).token == 7
+
+
+@pytest.mark.parametrize("temperature", [5e-324, 1e-45, 1e-40, 1e-38, 5e-38, 1e-31])
+def test_a_temperature_that_no_float32_can_divide_by_is_greedy(model: Moondream, temperature: float) -> None:
+    rng = torch.Generator()
+    seed = rng.seed()  # another one in every run
+    hidden = 20.0 * torch.randn(50, VOCABULARY, generator=rng)
+    expected = hidden.argmax(-1).tolist()
+    cold = [span(sampling=Sampling(temperature, seed=draw), draw=draw) for draw in range(50)]
+    assert [sample.token for sample in read(model, hidden, cold)] == expected, seed
+    arrays = {name: np.zeros(shape, kind) for name, (kind, shape) in batched.fields(50).items()}
+    form = batched.write(cold, 50, arrays)
+    asked = batched.Asked(*(torch.from_numpy(arrays[name]) for name in batched.Asked._fields))
+    results, _ = batched.read(model, hidden, asked, form)
+    assert results[:, 0].int().tolist() == expected, seed
 
 
 @pytest.mark.parametrize("sampling", [Sampling(5.0, top_p=0.0), Sampling(5.0, top_k=1)])

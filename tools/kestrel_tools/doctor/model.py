@@ -1,0 +1,210 @@
+"""Examines one model: its files, its tensors, its words, and then its answers.
+
+Each part needs the ones before it. Where one of those failed, the part is skipped and says so.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+import torch
+
+from kestrel_core.build import BUNDLED, CONFIGS, open_model, start_engine
+from kestrel_core.config import RuntimeConfig
+from kestrel_core.engine import InferenceEngine
+from kestrel_core.intake import hub
+from kestrel_core.intake.tokenizer import Tokenizer
+from kestrel_core.moondream.checkpoint.config_file import parse_config
+from kestrel_core.moondream.checkpoint.files import Checkpoint, open_checkpoint, read_json
+from kestrel_core.moondream.checkpoint.weights import load_config
+from kestrel_core.moondream.config import MoondreamConfig
+from kestrel_tools.doctor import consistency, files, questions, tensors, words
+from kestrel_tools.doctor.report import Finding, Report, Verdict, ok, skipped
+
+FILES, TENSORS, WORDS = "files", "tensors", "words"
+AGAIN = "Download the model again, all files of one release."
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a model's files are."""
+
+    path: Path
+    tokenizer: Path
+    is_bundled: bool
+
+
+def weights_bytes(config: RuntimeConfig) -> int:
+    """Of the named model in 16 bits; of a checkpoint of one's own, what its files take."""
+    if config.model_path is not None and config.weights != "random":
+        path = Path(config.model_path)
+        return sum(file.stat().st_size for file in files.model_files(path, path / "tokenizer.json"))
+    network = tensors.build_network(CONFIGS[config.model])
+    return 2 * sum(parameter.numel() for parameter in network.parameters())
+
+
+def examine(report: Report, config: RuntimeConfig, progress: Progress) -> None:
+    if config.weights == "random":
+        report.add(FILES, "all", skipped("the weights are random numbers, not files"))
+        _examine_answers(report, config, None, progress)
+        return
+    faults_before = report.count(Verdict.FAULT)  # those of the machine do not keep a model from answering
+    place = report.learn(FILES, "found", lambda: locate(config, progress), "Do what it says.")
+    if place is None:
+        return
+    _examine_files(report, place, progress)
+    shape = _examine_tensors(report, place, CONFIGS.get(config.model), progress)
+    if shape is None:
+        for section in (WORDS, questions.SECTION):
+            report.add(section, "all", skipped("there is no configuration to go by"))
+        return
+    _examine_words(report, place, shape)
+    if report.count(Verdict.FAULT) > faults_before:
+        advice = "Mend the faults above, then run the doctor again."
+        report.add(questions.SECTION, "all", skipped("a faulty model is not asked", advice))
+        return
+    found = replace(config, model_path=str(place.path), tokenizer_path=str(place.tokenizer))
+    _examine_answers(report, found, shape, progress)
+
+
+def locate(config: RuntimeConfig, progress: Progress) -> tuple[Place, Finding]:
+    named = Path(config.tokenizer_path) if config.tokenizer_path else None
+    if config.model_path is not None:
+        path = Path(config.model_path)
+        folder = path if path.is_dir() else path.parent
+        place = Place(path, named or folder / "tokenizer.json", False)
+    elif config.model in BUNDLED:
+        path = BUNDLED[config.model]
+        place = Place(path, named or path / "tokenizer.json", named is None)
+    else:
+        fetched = hub.fetch_model(config.model, progress)
+        place = Place(fetched.folder, named or fetched.tokenizer, False)
+    return place, ok(f"{place.path}, tokenizer {place.tokenizer}")
+
+
+def _examine_files(report: Report, place: Place, progress: Progress) -> None:
+    listed = files.model_files(place.path, place.tokenizer)
+    report.check(FILES, "index", lambda: files.check_index(place.path), AGAIN)
+    report.check(FILES, "safetensors headers", lambda: files.check_headers(listed), AGAIN)
+    hashed = report.learn(
+        FILES, "read whole", lambda: _read_whole(listed, progress), "Check the disk, then download again."
+    )
+    for file, sha256 in hashed or ():
+        judge = partial(files.judge_digest, file, sha256, place.is_bundled)
+        report.check(FILES, f"sha256 of {file.name}", judge, AGAIN)
+
+
+def _read_whole(listed: list[Path], progress: Progress) -> tuple[list[tuple[Path, str]], Finding]:
+    hashed = list(files.digests(listed, progress))
+    size = sum(file.stat().st_size for file in listed)
+    return hashed, ok(f"{len(listed)} files, {size:,} bytes")
+
+
+def _examine_tensors(
+    report: Report, place: Place, default: MoondreamConfig | None, progress: Progress
+) -> MoondreamConfig | None:
+    config = report.learn(TENSORS, "config.json", lambda: _read_config(place.path, default), AGAIN)
+    opened = report.learn(TENSORS, "checkpoint", lambda: _open(place.path), AGAIN)
+    if opened is None:
+        report.add(TENSORS, "names, shapes, numbers", skipped("the checkpoint cannot be opened"))
+        return config
+    if config is not None:
+        # The tensors tell what an early release's configuration leaves out.
+        config = (
+            report.learn(TENSORS, "generation", lambda: _full_config(place.path, default), AGAIN) or config
+        )
+        wrong = report.learn(
+            TENSORS, "names", lambda: _compare(config, opened), "Take weights and config.json of one release."
+        )
+        if wrong is not None:
+            report.check(TENSORS, "shapes", lambda: tensors.check_shapes(wrong), AGAIN)
+    values = report.learn(TENSORS, "numbers", lambda: _read_values(opened, progress), AGAIN)
+    if values is not None:
+        report.check(TENSORS, "finite", lambda: tensors.judge_finite(values), AGAIN)
+        report.check(TENSORS, "size", lambda: tensors.judge_size(values), AGAIN)
+        report.check(TENSORS, "zeros", lambda: tensors.judge_zeros(values), AGAIN)
+    return config
+
+
+def _read_config(path: Path, default: MoondreamConfig | None) -> tuple[MoondreamConfig, Finding]:
+    file = (path if path.is_dir() else path.parent) / "config.json"
+    if not file.is_file():
+        config = load_config(path, default)
+        return config, ok(f"there is none; the tensors are those of Moondream {config.generation}")
+    config = parse_config(read_json(file), default)
+    name = questions.known_as(config) or "none that is published"
+    return config, ok(f"Moondream {config.generation}, shape of {name}")
+
+
+def _open(path: Path) -> tuple[Checkpoint, Finding]:
+    opened = open_checkpoint(path)
+    dtypes = sorted({info.dtype for info in opened.tensors.values()})
+    return opened, ok(f"{len(opened.tensors):,} tensors, {', '.join(dtypes)}")
+
+
+def _full_config(path: Path, default: MoondreamConfig | None) -> tuple[MoondreamConfig, Finding]:
+    config = load_config(path, default)
+    return config, ok(f"tensors and configuration are of Moondream {config.generation}")
+
+
+def _compare(config: MoondreamConfig, opened: Checkpoint) -> tuple[dict[str, list[str]], Finding]:
+    wrong = tensors.compare(config, opened)
+    return wrong, tensors.check_names(wrong, len(opened.tensors))
+
+
+def _read_values(opened: Checkpoint, progress: Progress) -> tuple[dict[str, tensors.Values], Finding]:
+    values = dict(tensors.read_values(opened, progress))
+    return values, ok(f"{len(values):,} tensors were read")
+
+
+def _examine_words(report: Report, place: Place, config: MoondreamConfig) -> None:
+    advice = words.TAKE_STARMIE
+    tokenizer = report.learn(WORDS, "tokenizer.json", lambda: _tokenizer(place.tokenizer, config), advice)
+    if tokenizer is None:
+        return
+    document = place.tokenizer.read_text(encoding="utf-8")
+    is_known = questions.known_as(config) is not None
+    report.check(WORDS, "control tokens", lambda: words.check_controls(document, config), advice)
+    report.check(WORDS, "round trips", lambda: words.check_round_trips(tokenizer), advice)
+    report.check(WORDS, "spellings", lambda: words.check_spellings(tokenizer, config), advice)
+    report.check(WORDS, "templates", lambda: words.check_templates(tokenizer, config, is_known), advice)
+
+
+def _tokenizer(path: Path, config: MoondreamConfig) -> tuple[Tokenizer, Finding]:
+    tokenizer = Tokenizer.from_file(path, config)
+    return tokenizer, ok(f"it fits the vocabulary of {config.text.vocab_size:,}")
+
+
+def _examine_answers(
+    report: Report, config: RuntimeConfig, shape: MoondreamConfig | None, progress: Progress
+) -> None:
+    """`shape`: of a checkpoint; None: the weights are random, and the answers noise."""
+    started = report.learn(
+        consistency.SECTION, "engine", lambda: _start(config, progress), "Mend what it says, and run again."
+    )
+    if started is None:
+        return
+    engine, is_exact = started
+    try:
+        consistency.check_consistency(report, engine, is_exact, config.prefix_cache)
+        name = questions.known_as(shape) if shape is not None else None
+        if name is None:
+            reason = "no published model has this shape, so its answers are not known"
+            noise = "the weights are random numbers, so the answers are noise"
+            report.add(questions.SECTION, "known answers", skipped(reason if shape is not None else noise))
+        else:
+            questions.ask_known(report, engine, name)
+    finally:
+        asyncio.run(engine.shutdown(drain=False))
+
+
+def _start(config: RuntimeConfig, progress: Progress) -> tuple[tuple[InferenceEngine, bool], Finding]:
+    model = open_model(config, progress)
+    dtype = model.network.text.wte.dtype
+    engine = InferenceEngine(start_engine(model, config, warming=progress))
+    return (engine, dtype == torch.float32), ok(
+        f"it runs on {model.device} in {str(dtype).removeprefix('torch.')}"
+    )
