@@ -173,6 +173,7 @@ def assemble_engine(
             max_context,
             config.priority_s,
             config.default_timeout_s,
+            config.max_prepared_bytes,
         ),
         metrics,
     )

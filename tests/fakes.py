@@ -294,8 +294,15 @@ class Heard:
 
     @property
     def streamed(self) -> str:
-        chunks = [event.text for event in self.events if isinstance(event, Chunk)]
-        return "".join((*chunks, self.finished.rest.text))
+        return self._text_of("text") + self.finished.rest.text
+
+    @property
+    def reasoned(self) -> str:
+        return self._text_of("reasoning")
+
+    def _text_of(self, kind: str) -> str:
+        chunks = [event for event in self.events if isinstance(event, Chunk)]
+        return "".join(chunk.text for chunk in chunks if chunk.kind == kind)
 
 
 class FakeEngine:

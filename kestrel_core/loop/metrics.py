@@ -1,6 +1,5 @@
 """Counters, gauges and histograms as plain values. One thread writes each; any thread may take a snapshot."""
 
-import re
 from bisect import bisect_left
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping
@@ -123,11 +122,6 @@ HISTOGRAMS = {
 }
 INFO = "kestrel_engine_info"
 LOST = "kestrel_lost_observations_total"
-
-
-def error_reason(kind: type) -> str:
-    """The label of an error. TO BE REPLACED by `KestrelError.reason`, as soon as errors have one."""
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
 
 
 def exported(snapshot: Mapping[str, Any], metrics: Metrics) -> Iterator[Series]:

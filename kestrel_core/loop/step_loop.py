@@ -16,7 +16,7 @@ from typing import Any
 
 from kestrel_core.intake.images import source_bytes
 from kestrel_core.loop.inbox import Inbox, Prepared, Sink, Ticket
-from kestrel_core.loop.metrics import Metrics, error_reason
+from kestrel_core.loop.metrics import Metrics
 from kestrel_core.loop.preparation import Preparation, PrepareImage, Workers
 from kestrel_core.loop.sequence import Outcome, Sequence
 from kestrel_core.loop.step import Runtime, Sample, Sampling, StepInFlight, StepPlan
@@ -42,7 +42,7 @@ class QueueLimits:
     max_context: int
     priority_s: float
     default_timeout_s: float | None
-    max_prepared_bytes: int = 512 * 2**20
+    max_prepared_bytes: int
 
 
 class StepLoop:
@@ -304,8 +304,8 @@ class StepLoop:
                 metrics.ttft_s.observe(now - ticket.arrived_s)
             ticket.last_s = now
             text, _, _, finish, reasoning = outcome
-            if reasoning and ticket.request.stream:
-                self._tell(ticket, Chunk(reasoning, sequence.num_taken, "reasoning"))
+            if reasoning:
+                self._tell_reasoning(ticket, reasoning)
             if finish is not None:
                 ended.append((ticket, outcome, finish))
             elif text and ticket.request.stream:
@@ -316,13 +316,17 @@ class StepLoop:
         for ticket, outcome, reason in ended:  # last, so that whoever hears of the end finds it counted
             self._end(ticket, self._finished(ticket, outcome, reason))
 
-    def _finished(self, ticket: Ticket, outcome: Outcome | None, reason: FinishReason) -> Event:
+    def _finished(
+        self, ticket: Ticket, outcome: Outcome | None, reason: FinishReason
+    ) -> Finished | KestrelError:
         """The result, or an error if the skill fails to give one. Without an outcome the answer is cut."""
         sequence, taken = ticket.sequence, 0
         output: dict[str, Any] = {}
         if sequence is not None:
             try:
-                outcome = outcome or sequence.reply.cut()
+                if outcome is None:
+                    outcome = sequence.reply.cut()
+                    self._tell_reasoning(ticket, outcome.reasoning)
                 output, taken = sequence.reply.output(), sequence.num_taken
             except Exception as error:
                 kind = type(error).__name__
@@ -350,7 +354,7 @@ class StepLoop:
         for ticket in self._inbox.open_tickets():
             self._end(ticket, error)
 
-    def _end(self, ticket: Ticket, event: Event) -> None:
+    def _end(self, ticket: Ticket, event: Finished | KestrelError) -> None:
         """End a request with its last event, whatever state it is in. The second end of one does nothing."""
         if ticket.done:
             return
@@ -361,7 +365,7 @@ class StepLoop:
         if sequence is not None:
             del self._tickets[sequence]
         skill = ticket.skill.name
-        label = event.result.finish_reason if isinstance(event, Finished) else error_reason(type(event))
+        label = event.result.finish_reason if isinstance(event, Finished) else event.reason
         self.metrics.requests[skill, label] += 1
         self.metrics.request_s[skill].observe(self._clock() - ticket.arrived_s)
         self._inbox.remove(ticket)
@@ -373,6 +377,10 @@ class StepLoop:
         ticket.request = replace(ticket.request, image=None)
         ticket.prepared = ticket.sequence = None
         self._tell(ticket, event)
+
+    def _tell_reasoning(self, ticket: Ticket, text: str) -> None:
+        if text and ticket.request.stream and ticket.sequence is not None:
+            self._tell(ticket, Chunk(text, ticket.sequence.num_taken, "reasoning"))
 
     def _tell(self, ticket: Ticket, event: Event) -> None:
         try:

@@ -291,7 +291,8 @@ class Scheduler:
             length = sequence.image_length + len(sequence.inputs) + (1 if feed is None else len(feed))
             if finish is None and length > self._limits.max_context:
                 cut, finish = sequence.reply.cut(), "length"
-                outcome = Outcome(outcome.text + cut.text, cut.rest, finish=finish)
+                text, reasoning = outcome.text + cut.text, outcome.reasoning + cut.reasoning
+                outcome = Outcome(text, cut.rest, finish=finish, reasoning=reasoning)
         except Exception as error:  # as in `_readout`
             kind = type(error).__name__
             return self.fail(sequence, EngineFailed(f"the skill could not read the model's output ({kind})"))

@@ -23,15 +23,15 @@ import numpy as np
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.loop.inbox import Ticket
 from kestrel_core.loop.metrics import Exporter, Histogram, Series, exported
-from kestrel_core.protocol.errors import EngineFailed, InvalidRequest, KestrelError
+from kestrel_core.protocol.arguments import MAX_TEXT_BYTES
+from kestrel_core.protocol.errors import EngineFailed, KestrelError, TooLarge
 from kestrel_core.protocol.messages import Request
 from kestrel_core.protocol.wire import decode_request
 from kestrel_core.skills.registry import SkillRegistry
 from kestrel_core.triton.outbox import Outbox
 
 CODES = ("INVALID_ARG", "NOT_FOUND", "UNAVAILABLE", "INTERNAL")  # of a refusal
-MAX_VALUES = 400  # of one input; the largest is SPATIAL_REFS, with 100 rows of 4 numbers
-MAX_PARAMETERS = 64 * 1024  # letters of JSON; `spatial_refs` is one of the parameters
+MAX_PARAMETERS = 2 * MAX_TEXT_BYTES  # letters of JSON; the longest of them is `spatial_refs`
 
 log = logging.getLogger("kestrel")
 
@@ -55,7 +55,7 @@ class TritonPythonModel:
         self.open: set[Call] = set()
         self.refused = Counter(dict.fromkeys(CODES, 0))
         self.ids = count(1)
-        self.info = {"version": own_version(), **getattr(self.engine, "in_use", dict)()}
+        self.info = {"version": own_version(), **self.engine.in_use()}
         self.has_given_up = False
         self.closing = threading.Event()
         self.threads = [
@@ -84,18 +84,15 @@ class TritonPythonModel:
                 outgoing.put(EngineFailed(f"the request could not be taken in ({type(error).__name__})"))
 
     def parse(self, triton_request: Any) -> Request:
-        """Sizes are checked before values are converted: all requests wait while Python makes objects.
+        """Sizes are checked before values are converted, because every request waits while Python does that.
 
-        `as_numpy` itself costs nothing that could be saved. Triton's stub has made the objects of a STRING
-        input before `execute` is called, and other types are views of shared memory.
+        Nothing can be saved before `as_numpy`: Triton's stub has made the objects of a STRING input before it
+        calls `execute`, and the arrays of other types are views of shared memory.
         """
         values = {tensor.name(): tensor.as_numpy() for tensor in triton_request.inputs()}
-        for name, array in values.items():
-            if array.size > MAX_VALUES:
-                raise InvalidRequest(f"{name} has {array.size:,} values; at most {MAX_VALUES} are taken")
         parameters = triton_request.parameters() or "{}"
         if len(parameters) > MAX_PARAMETERS:
-            raise InvalidRequest(
+            raise TooLarge(
                 f"the request's parameters are {len(parameters):,} letters of JSON; at most "
                 f"{MAX_PARAMETERS:,} are taken"
             )
@@ -199,9 +196,7 @@ class Call:
     def _response(self, document: str | KestrelError) -> Any:
         pb_utils = self._pb_utils
         if isinstance(document, KestrelError):
-            code = getattr(pb_utils.TritonError, document.code)
-            # Triton drops the code on most ways to the client, so the text repeats it.
-            error = pb_utils.TritonError(f"{document.code}: {document}", code)
+            error = pb_utils.TritonError(document.wire_text, getattr(pb_utils.TritonError, document.code))
             return pb_utils.InferenceResponse(error=error)
         text = np.array([document.encode()], dtype=np.object_)
         return pb_utils.InferenceResponse([pb_utils.Tensor("TEXT_OUTPUT", text)])

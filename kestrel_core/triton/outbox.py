@@ -76,7 +76,7 @@ class Outgoing:
         chunks = [event for event in events if isinstance(event, Chunk)]
         if isinstance(end, Finished):
             chunks.append(end.rest)
-        runs = [list(run) for _, run in groupby(chunks, key=kind_of)]
+        runs = [list(run) for _, run in groupby(chunks, key=lambda chunk: chunk.kind)]
         joined = [run[-1]._replace(text="".join(chunk.text for chunk in run)) for run in runs]
         rest = joined.pop() if isinstance(end, Finished) else None
         for chunk in joined:
@@ -140,8 +140,3 @@ class Outbox:
                 if outgoing is None:
                     return
                 outgoing.hurry()
-
-
-def kind_of(chunk: Chunk) -> str:
-    """TO BE REPLACED by `Chunk.kind`, as soon as chunks have one."""
-    return getattr(chunk, "kind", "text")

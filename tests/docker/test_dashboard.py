@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kestrel_core.loop.metrics import COUNTERS, GAUGES, Metrics, error_reason, exported
+from kestrel_core.loop.metrics import COUNTERS, GAUGES, Metrics, exported
 from kestrel_core.protocol import errors
 
 promql_parser = pytest.importorskip("promql_parser")
@@ -69,9 +69,13 @@ def test_every_query_is_promql_over_metrics_and_labels_that_exist(purpose: str, 
 
 
 def test_outcomes_and_codes_in_the_queries_are_those_there_are() -> None:
-    types = [kind for kind in vars(errors).values() if isinstance(kind, type)]
-    outcomes = {"stop", "length", "cancelled"} | {error_reason(kind) for kind in types}
-    codes = {kind.code for kind in types if issubclass(kind, errors.KestrelError)}
+    types = [
+        kind
+        for kind in vars(errors).values()
+        if isinstance(kind, type) and issubclass(kind, errors.KestrelError)
+    ]
+    outcomes = {"stop", "length", "cancelled"} | {kind.reason for kind in types}
+    codes = {kind.code for kind in types}
     picked = [labels for query in queries().values() for _, labels in selectors(query)]
     assert {
         word for labels in picked if "outcome" in labels for word in labels["outcome"].split("|")

@@ -23,12 +23,6 @@ def random_request(rng: random.Random) -> Request:
     picture = rng.choice((None, b"cat", b"dog", b"elk"))
     image = picture or b"fox"
     question = rng.choice(("a", "why is it so?", "x" * 14, "x" * 37))
-    settings: dict[str, Any] = {"max_tokens": rng.choice((1, 9, 40)), "max_objects": rng.choice((2, 9))}
-    settings |= {"temperature": rng.choice((0, 0.5)), "seed": 1}
-    if rng.random() < 0.1:
-        settings["stop"] = rng.choice((["ab"], [" ", "ccc"]))
-    if rng.random() < 0.1:
-        settings["logprobs"] = 2
     skill, image_given, arguments = rng.choice(
         (
             ("query", picture, {"question": question}),
@@ -51,12 +45,21 @@ def random_request(rng: random.Random) -> Request:
                 ("sing", picture, {}),
             )
         )
+    settings: dict[str, Any] = {"temperature": rng.choice((0, 0.5)), "seed": 1}
+    if skill in ("detect", "point"):
+        settings["max_objects"] = rng.choice((2, 9))
+    else:
+        settings["max_tokens"] = rng.choice((1, 9, 40))
+        if rng.random() < 0.1:
+            settings["stop"] = rng.choice((["ab"], [" ", "ccc"]))
+        if rng.random() < 0.1:
+            settings["logprobs"] = 2
     return Request(
         skill,
         arguments,
         image_given,
         parse_settings(settings),
-        stream=rng.random() < 0.5,
+        stream=rng.random() < 0.5 and skill not in ("detect", "point"),
         priority=rng.randint(-1, 1),
         timeout_s=rng.uniform(0.1, 3) if rng.random() < 0.1 else None,
     )

@@ -15,7 +15,7 @@ from PIL import Image
 from tiny import tiny_engine
 
 from kestrel_core import build
-from kestrel_core.triton.model import MAX_PARAMETERS, MAX_VALUES, TritonPythonModel
+from kestrel_core.triton.model import MAX_PARAMETERS, TritonPythonModel, own_version
 
 ARGS = {"model_instance_name": "moondream_0_3", "model_config": "{}"}
 
@@ -73,7 +73,7 @@ def test_a_stream_ends_with_its_whole_document(model: TritonPythonModel) -> None
         ({"QUESTION": "what?"}, "INVALID_ARG: SKILL is required"),
         ({"SKILL": "query"}, "INVALID_ARG: QUESTION is required"),
         ({"SKILL": "query", "QUESTION": "?", "ADAPTER": "mine"}, "NOT_FOUND: adapter"),
-        ({"SKILL": "caption", "IMAGE": b"no picture"}, "INVALID_ARG: the image"),
+        ({"SKILL": "caption", "IMAGE": b"no picture"}, "INVALID_ARG: image_decode_failed: the image"),
     ],
 )
 def test_what_is_wrong_is_the_one_response(
@@ -95,9 +95,12 @@ def test_a_fault_of_our_own_is_told_without_its_traceback(
 @pytest.mark.parametrize(
     ("inputs", "message"),
     [
-        ({"SPATIAL_REFS": np.zeros((2_000_000, 2), np.float32)}, "SPATIAL_REFS has 4,000,000 values"),
-        ({"STOP": np.array([b"x"] * (MAX_VALUES + 1), dtype=np.object_)}, "STOP has 401 values"),
-        ({"parameters": json.dumps({"spatial_refs": " " * 16_000_000})}, "at most 65,536 are taken"),
+        (
+            {"SPATIAL_REFS": np.zeros((2_000_000, 2), np.float32)},
+            "has 2,000,000 rows, 4,000,000 numbers",
+        ),
+        ({"STOP": np.array([b"x"] * 100_000, dtype=np.object_)}, "STOP has 100,000 strings"),
+        ({"parameters": json.dumps({"spatial_refs": " " * 16_000_000})}, "letters of JSON; at most"),
     ],
 )
 def test_what_is_too_large_is_refused_before_it_is_converted(
@@ -106,12 +109,14 @@ def test_what_is_too_large_is_refused_before_it_is_converted(
     began = time.thread_time()
     request = ask(model, SKILL="query", QUESTION="what?", IMAGE=png(), **inputs)
     assert time.thread_time() - began < 0.1
-    assert message in request.sender.error() and request.sender.error().startswith("INVALID_ARG: ")
+    assert message in request.sender.error() and request.sender.error().startswith(
+        "INVALID_ARG: payload_too_large: "
+    )
 
 
 def test_the_largest_that_is_taken_passes(model: TritonPythonModel) -> None:
     refs = np.full((100, 4), 0.5, np.float32)
-    assert refs.size == MAX_VALUES and len(json.dumps(refs.tolist())) < MAX_PARAMETERS
+    assert len(json.dumps(refs.tolist())) < MAX_PARAMETERS
     request = ask(model, SKILL="query", QUESTION="what?", IMAGE=png(), SPATIAL_REFS=refs, MAX_TOKENS=2)
     assert "max_context" in request.sender.error(), "it was read, and does not fit a tiny model"
 
@@ -147,15 +152,15 @@ def test_metrics_carry_the_instance_and_histograms_are_observed(model: TritonPyt
     assert len(values["kestrel_request_seconds", labels]) == 1
     assert len(values["kestrel_ttft_seconds", '{"engine": "3"}']) == 1
     [info] = [key for name, key in values if name == "kestrel_engine_info"]
-    assert {"engine", "version"} <= json.loads(info).keys()
+    assert json.loads(info) == {"engine": "3", "version": own_version()} | model.engine.in_use()
 
 
 def test_a_subclass_may_bring_its_own_skills(monkeypatch: pytest.MonkeyPatch) -> None:
-    from kestrel_core.skills.spec import SkillRegistry
+    from kestrel_core.skills.registry import SkillRegistry
     from kestrel_core.skills.text import CaptionSkill
 
     class Mine(TritonPythonModel):
-        skills = SkillRegistry(CaptionSkill())
+        skills = SkillRegistry([CaptionSkill()])
 
     model = start(Mine, monkeypatch)
     assert "no skill" in ask(model, SKILL="query", QUESTION="what?").sender.error()

@@ -4,7 +4,6 @@ import json
 import threading
 import time
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -168,52 +167,38 @@ def test_an_end_that_comes_while_a_chunk_is_sent_goes_out_before_the_outbox_clos
     assert far.texts() == ["a", "b"]
 
 
-class Piece(Chunk):
-    """A chunk of some kind. TO BE REPLACED by `Chunk`, as soon as it has a kind."""
-
-    kind = "text"
-
-    def _replace(self, **fields: Any) -> "Piece":
-        return type(self)(**(self._asdict() | fields))
+def thought(text: str, index: int) -> Chunk:
+    return Chunk(text, index, "reasoning")
 
 
-class Thought(Piece):
-    kind = "reasoning"
-
-
-def test_thoughts_and_text_never_share_a_response_and_keep_their_order(
-    outbox: Outbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("kestrel_core.triton.outbox.encode_chunk", lambda piece: (piece.kind, piece.text))
-    monkeypatch.setattr("kestrel_core.triton.outbox.encode_result", lambda result, rest: ("end", rest.text))
+def test_thoughts_and_text_never_share_a_response_and_keep_their_order(outbox: Outbox) -> None:
     far = Received()
     far.gate.clear()
     outgoing = outbox.open(far.send)
     outgoing.stream = True
-    outgoing.put(Thought("so ", 1))
+    outgoing.put(thought("so ", 1))
     assert far.entered.wait(10)
-    for piece in (Thought("it ", 2), Thought("is ", 3), Piece("yes", 4), Piece(", ", 5)):
+    for piece in (thought("it ", 2), thought("is ", 3), Chunk("yes", 4), Chunk(", ", 5)):
         outgoing.put(piece)
-    outgoing.put(Finished(finished("").result, Piece("sir", 6)))
+    outgoing.put(Finished(finished("").result, Chunk("sir", 6)))
     far.gate.set()
     assert far.ended.wait(10)
-    assert far.documents == [("reasoning", "so "), ("reasoning", "it is "), ("end", "yes, sir")]
+    first, second, last = [json.loads(str(document)) for document in far.documents]
+    assert (first["reasoning_chunk"], second["reasoning_chunk"]) == ("so ", "it is ")
+    assert (second["token_index"], last["chunk"]) == (3, "yes, sir")
 
 
-def test_an_answer_that_ends_in_thought_sends_the_thought_before_its_end(
-    outbox: Outbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("kestrel_core.triton.outbox.encode_chunk", lambda piece: (piece.kind, piece.text))
-    monkeypatch.setattr("kestrel_core.triton.outbox.encode_result", lambda result, rest: ("end", rest.text))
+def test_an_answer_that_ends_in_thought_sends_the_thought_before_its_end(outbox: Outbox) -> None:
     far = Received()
     far.gate.clear()
     outgoing = outbox.open(far.send)
     outgoing.stream = True
-    for event in (Thought("hm", 1), Finished(finished("").result, Piece("", 1))):
+    for event in (thought("hm", 1), Finished(finished("").result, Chunk("", 1))):
         outgoing.put(event)
     far.gate.set()
     assert far.ended.wait(10)
-    assert far.documents[-1] == ("end", "") and ("reasoning", "hm") in far.documents
+    thinking, last = [json.loads(str(document)) for document in far.documents]
+    assert (thinking["reasoning_chunk"], last["chunk"], last["completed"]) == ("hm", "", True)
 
 
 def test_an_end_is_sent_although_a_chunk_before_it_in_the_same_batch_is_lost(
@@ -229,7 +214,7 @@ def test_an_end_is_sent_although_a_chunk_before_it_in_the_same_batch_is_lost(
 
     outgoing = outbox.open(send)
     outgoing.stream = True
-    for event in (Piece("a", 1), Thought("b", 2), finished("ab", "c")):
+    for event in (Chunk("a", 1), thought("b", 2), finished("ab", "c")):
         outgoing.put(event)
     gate.set()
     assert far.ended.wait(10)

@@ -103,7 +103,14 @@ class Subject:
             language,
             no_image,
             InlineWorkers(),
-            QueueLimits(running + waiting, 1, max_context, priority_s=1.0, default_timeout_s=None),
+            QueueLimits(
+                running + waiting,
+                1,
+                max_context,
+                priority_s=1.0,
+                default_timeout_s=None,
+                max_prepared_bytes=1,
+            ),
             Metrics(),
         )
         self._times_ns: dict[str, list[int]] = {phase: [] for phase in PHASES}
