@@ -31,10 +31,10 @@ def answers(model: LoadedModel, config: RuntimeConfig) -> list[dict[str, object]
     engine = assemble_engine(model, config)
     rng = np.random.default_rng(7)
     pictures = [rng.integers(0, 256, shape, np.uint8) for shape in ((300, 200, 3), (500, 700, 3))]
-    settings = Settings(temperature=0, max_tokens=12, max_objects=3)
     events: dict[int, Event] = {}
     for index, request in enumerate(REQUESTS * 2):
-        asked = replace(request, image=pictures[index % 2], settings=settings)
+        limit = {"max_objects": 3} if request.skill in ("detect", "point") else {"max_tokens": 12}
+        asked = replace(request, image=pictures[index % 2], settings=Settings(temperature=0, **limit))
         engine.loop.submit(asked, lambda event, at=index: events.__setitem__(at, event))
     while engine.loop.num_open:
         engine.loop.step(wait=True)

@@ -145,7 +145,7 @@ def test_who_leaves_frees_everything_within_one_step(
     leave(engine, heard)
     engine.loop._admit_arrivals(wait=False)
     engine.scheduler.check()
-    assert sequence is None or (sequence.ended and not sequence.slot and not sequence.pages)
+    assert sequence is None or (sequence.ended and not sequence.slot and not sequence.running.pages)
     assert sequence not in engine.scheduler.running
     if leave is let_expire:
         state = "being answered" if running else "waiting"

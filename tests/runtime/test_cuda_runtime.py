@@ -186,7 +186,8 @@ def answers() -> list[object]:
         ]
         * 2
     ):
-        settings = Settings(temperature=index % 2, max_tokens=12, max_objects=3, seed=index)
+        limit = {"max_objects": 3} if skill in ("detect", "point") else {"max_tokens": 12}
+        settings = Settings(temperature=index % 2, seed=index, **limit)
         request = Request(skill, arguments, pictures[index % 2], settings)
         engine.loop.submit(request, lambda event, at=index: said.__setitem__(at, event))  # type: ignore[misc]
     while engine.loop.num_open:
