@@ -15,7 +15,7 @@ def ask_some(engine: FakeEngine) -> list[Heard]:
 
 def outputs(engine: FakeEngine, fail_at: int | None, times: int) -> list[object]:
     heard = ask_some(engine)
-    engine.darkroom.develop()
+    engine.workers.run()
     if fail_at is not None:
         engine.step(fail_at)
         engine.runtime.late_failures = times
@@ -36,7 +36,7 @@ def test_whoever_fails_again_fails_alone() -> None:
     expected = outputs(FakeEngine(overlaps=True), None, 0)
     engine = FakeEngine(overlaps=True)
     heard = ask_some(engine)
-    engine.darkroom.develop()
+    engine.workers.run()
     engine.step(3)
     engine.runtime.late_failures = 2  # the step, and the first sequence of it alone
     engine.run_until_idle()
