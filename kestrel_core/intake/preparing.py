@@ -64,10 +64,9 @@ class Preparer:
         if isinstance(source, str) or hasattr(source, "__fspath__"):
             source = read_file(source, self._limits)
         if isinstance(source, bytes | bytearray | memoryview):
-            check_bytes(
-                memoryview(source).nbytes * 3 // 4, self._limits
-            )  # before it is copied; may be base64
-            # A copy, since the caller's buffer may change between the digest and the decoding.
+            # Before it is copied. As base64 it may be a third longer than the picture.
+            check_bytes(memoryview(source).nbytes * 3 // 4, self._limits)
+            # A copy, because the caller's buffer may change between the digest and the decoding.
             source = decode_image_input(bytes(source))
             check_bytes(len(source), self._limits)
         else:

@@ -1,7 +1,7 @@
 """Text to token ids and back. Owns the vocabulary; the ids that steer the model come from its config.
 
-A user's text never becomes a special token: whatever is spelled `<|endoftext|>` is encoded as those letters.
-Decoding works on the tokens' bytes, so that a stream neither cuts a character nor decodes a line twice.
+A user's text never becomes a special token: `<|endoftext|>` is encoded as letters. Decoding works on the
+tokens' bytes, so that a stream neither cuts a character nor decodes a line twice.
 """
 
 import json
@@ -84,7 +84,7 @@ class Tokenizer:
         return b"".join(map(self.bytes_of, ids)).decode("utf-8", "replace")
 
     def bytes_of(self, token_id: int) -> bytes:
-        """The model may emit ids beyond the tokenizer's last: they are silent too."""
+        """Nothing for special ids, and for ids beyond the tokenizer's last, which a model may emit."""
         return self._bytes[token_id] if token_id < len(self._bytes) else b""
 
 
@@ -161,7 +161,7 @@ def _token_bytes(vocabulary: Vocabulary, size: int, special: frozenset[int]) -> 
     for token, token_id in vocabulary.get_vocab(with_added_tokens=True).items():
         if token_id not in special:
             known = all(letter in byte_of for letter in token)
-            # An added token is plain text, not byte letters.
+            # The spelling of an added token is plain text, not letters that stand for bytes.
             table[token_id] = bytes(byte_of[letter] for letter in token) if known else token.encode()
     return table
 

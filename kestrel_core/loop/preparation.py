@@ -7,14 +7,17 @@ exceeded by the pictures that workers are decoding at that moment.
 """
 
 import heapq
+import random
 import threading
 from collections.abc import Callable, Hashable
 from typing import Protocol
 
 from kestrel_core.loop.inbox import Prepared, Ticket
-from kestrel_core.loop.sequence import Prompt
-from kestrel_core.loop.step import PreparedImage
+from kestrel_core.loop.sequence import Prompt, Sequence
+from kestrel_core.loop.step import PreparedImage, Sampling
+from kestrel_core.moondream.config import DialogConfig
 from kestrel_core.protocol.errors import EngineFailed, KestrelError, PromptTooLong, ShuttingDown
+from kestrel_core.protocol.messages import Settings
 from kestrel_core.skills.spec import Language
 
 MAX_RESUMED = 4  # requests that go on when room is found; each that finds room after all lets others go on
@@ -166,3 +169,37 @@ class Preparation:
             self._aside.difference_update(resumed)
         for ticket in resumed:
             self.start(ticket)
+
+
+def make_sequence(ticket: Ticket, prepared: Prepared, language: Language) -> Sequence:
+    """What the scheduler takes. Raises what is wrong with the skill's reply."""
+    request, image = ticket.request, prepared.image
+    try:
+        reply = ticket.skill.reply(request, language)
+    except KestrelError:
+        raise
+    except Exception as error:
+        kind = type(error).__name__
+        raise EngineFailed(f"skill {ticket.skill.name} could not begin its reply ({kind})") from error
+    return Sequence(
+        request_id=request.request_id,
+        reply=reply,
+        inputs=list(prepared.prompt.inputs),
+        root=(request.settings.adapter, image.key if image else None),
+        image=image,
+        image_length=language.config.image_prefix_length if image else 0,
+        sampling=_sampling(request.settings, ticket.skill.greedy, language.config.dialog),
+        order=ticket.order,
+    )
+
+
+def _sampling(settings: Settings, greedy: bool, dialog: DialogConfig) -> Sampling:
+    if greedy:
+        return Sampling(logprobs=settings.logprobs)
+    return Sampling(
+        temperature=dialog.temperature if settings.temperature is None else settings.temperature,
+        top_p=dialog.top_p if settings.top_p is None else settings.top_p,
+        top_k=settings.top_k or 0,
+        seed=random.getrandbits(63) if settings.seed is None else settings.seed,
+        logprobs=settings.logprobs,
+    )

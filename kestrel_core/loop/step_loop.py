@@ -4,22 +4,21 @@ Any thread may submit, cancel and close. A request's sink is told in the loop's 
 number of chunks, then exactly one `Finished` or error. A sink must not block.
 """
 
-import heapq
 import logging
-import random
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from itertools import count, groupby
+from itertools import groupby
 from typing import Any
 
 from kestrel_core.intake.images import source_bytes
+from kestrel_core.loop.deadlines import Deadlines
 from kestrel_core.loop.inbox import Inbox, Prepared, Sink, Ticket
 from kestrel_core.loop.metrics import Metrics
-from kestrel_core.loop.preparation import Preparation, PrepareImage, Workers
+from kestrel_core.loop.preparation import Preparation, PrepareImage, Workers, make_sequence
 from kestrel_core.loop.sequence import Outcome, Sequence
-from kestrel_core.loop.step import Runtime, Sample, Sampling, StepInFlight, StepPlan
+from kestrel_core.loop.step import Runtime, Sample, StepInFlight, StepPlan
 from kestrel_core.protocol.errors import (
     DeadlinePassed,
     EngineFailed,
@@ -77,8 +76,7 @@ class StepLoop:
         )
         self._tickets: dict[Sequence, Ticket] = {}
         self._pending: StepInFlight | None = None
-        self._deadlines: list[tuple[float, int, Ticket]] = []
-        self._ties = count()
+        self._deadlines = Deadlines()
         self._thread: threading.Thread | None = None
         self._stopped = False
 
@@ -97,7 +95,7 @@ class StepLoop:
         self._inbox.add(ticket)
         timeout_s = request.timeout_s if request.timeout_s is not None else self._limits.default_timeout_s
         if timeout_s is not None:
-            self._inbox.call(lambda: self._set_deadline(ticket, now + timeout_s))
+            self._inbox.call(lambda: self._deadlines.add(now + timeout_s, ticket))
         self._preparation.start(ticket)
         return ticket
 
@@ -184,11 +182,11 @@ class StepLoop:
 
     def _admit_arrivals(self, wait: bool) -> None:
         if wait:
-            self._inbox.wait(self._deadlines[0][0] - self._clock() if self._deadlines else None)
+            self._inbox.wait(self._deadlines.wait_s(self._clock()))
         for call in self._inbox.take_calls():
             call()
-        while self._deadlines and self._deadlines[0][0] <= self._clock():
-            self._expire(heapq.heappop(self._deadlines)[2])
+        for ticket in self._deadlines.take_passed(self._clock()):
+            self._expire(ticket)
 
     def _launch(self, plan: StepPlan) -> StepInFlight:
         self.metrics.steps += 1
@@ -233,41 +231,13 @@ class StepLoop:
             return
         if isinstance(prepared, KestrelError):
             return self._end(ticket, prepared)
-        request, image = ticket.request, prepared.image
-        ticket.prepared = prepared
         try:
-            reply = ticket.skill.reply(request, self._language)
+            sequence = make_sequence(ticket, prepared, self._language)
         except KestrelError as error:
             return self._end(ticket, error)
-        except Exception as error:
-            kind = type(error).__name__
-            return self._end(
-                ticket, EngineFailed(f"skill {ticket.skill.name} could not begin its reply ({kind})")
-            )
-        ticket.sequence = Sequence(
-            request_id=request.request_id,
-            reply=reply,
-            inputs=list(prepared.prompt.inputs),
-            root=(request.settings.adapter, image.key if image else None),
-            image=image,
-            image_length=self._language.config.image_prefix_length if image else 0,
-            sampling=self._sampling(ticket),
-            order=ticket.order,
-        )
-        self._tickets[ticket.sequence] = ticket
-        self.scheduler.admit(ticket.sequence)
-
-    def _sampling(self, ticket: Ticket) -> Sampling:
-        settings, dialog = ticket.request.settings, self._language.config.dialog
-        if ticket.skill.greedy:
-            return Sampling(logprobs=settings.logprobs)
-        return Sampling(
-            temperature=dialog.temperature if settings.temperature is None else settings.temperature,
-            top_p=dialog.top_p if settings.top_p is None else settings.top_p,
-            top_k=settings.top_k or 0,
-            seed=random.getrandbits(63) if settings.seed is None else settings.seed,
-            logprobs=settings.logprobs,
-        )
+        ticket.prepared, ticket.sequence = prepared, sequence
+        self._tickets[sequence] = ticket
+        self.scheduler.admit(sequence)
 
     # A request's way out
 
@@ -339,9 +309,6 @@ class StepLoop:
         if not ticket.done:
             self._end(ticket, self._finished(ticket, None, "cancelled"))
 
-    def _set_deadline(self, ticket: Ticket, at_s: float) -> None:
-        heapq.heappush(self._deadlines, (at_s, next(self._ties), ticket))
-
     def _expire(self, ticket: Ticket) -> None:
         if not ticket.done:
             state = "waiting" if ticket.queued else "being answered"
@@ -370,9 +337,7 @@ class StepLoop:
         self.metrics.request_s[skill].observe(self._clock() - ticket.arrived_s)
         self._inbox.remove(ticket)
         self._preparation.release(ticket)
-        if len(self._deadlines) > 2 * self._inbox.num_open + 64:  # mostly of requests that have ended
-            self._deadlines = [entry for entry in self._deadlines if not entry[2].done]
-            heapq.heapify(self._deadlines)
+        self._deadlines.drop_ended(self._inbox.num_open)
         # Callers and deadlines may keep the ticket for long; the picture is not kept with it.
         ticket.request = replace(ticket.request, image=None)
         ticket.prepared = ticket.sequence = None

@@ -16,6 +16,7 @@ from kestrel_core.protocol.errors import (
     Overloaded,
     PromptTooLong,
     UnknownAdapter,
+    UnknownSkill,
     UnsupportedSkill,
 )
 from kestrel_core.protocol.messages import Finished
@@ -24,7 +25,9 @@ from kestrel_core.protocol.messages import Finished
 @pytest.mark.parametrize(
     ("asked", "error", "message"),
     [
-        ({"skill": "sing"}, InvalidRequest, 'no skill "sing"; this server has caption, detect'),
+        ({"skill": "sing"}, UnknownSkill, 'no skill "sing"'),
+        ({}, InvalidRequest, "QUESTION is required for query"),
+        ({"skill": "detect", "object": "tail"}, InvalidRequest, "IMAGE is required for detect"),
         ({"question": "?", "settings": {"adapter": "mine"}}, UnknownAdapter, '"mine" is not known'),
     ],
 )
@@ -40,8 +43,6 @@ def test_what_is_seen_to_be_wrong_at_once_is_raised(
 @pytest.mark.parametrize(
     ("asked", "error", "message"),
     [
-        ({}, InvalidRequest, "QUESTION is required for query"),
-        ({"skill": "detect", "object": "tail"}, InvalidRequest, "IMAGE is required for detect"),
         ({"skill": "segment", "object": "tail", "image": b"cat"}, UnsupportedSkill, "use detect"),
         (
             {"question": "x" * 51, "image": b"cat"},

@@ -44,7 +44,7 @@ def test_what_is_observed_during_an_export_is_for_the_next() -> None:
 def filled() -> Metrics:
     metrics = Metrics(steps=7)
     metrics.requests["query", "stop"] += 2
-    metrics.requests["my/skill", "bad_image"] += 1
+    metrics.requests["my/skill", "image_decode_failed"] += 1
     metrics.request_s["query"].observe(0.2)
     metrics.ttft_s.observe(0.002)
     return metrics
@@ -58,7 +58,7 @@ def test_a_snapshot_is_plain_and_stays_as_it_was() -> None:
     metrics.ttft_s.observe(1.0)
     metrics.steps += 1
     assert json.dumps(snapshot) == before
-    assert snapshot["requests"] == {"query/stop": 2, "my/skill/bad_image": 1}
+    assert snapshot["requests"] == {"query/stop": 2, "my/skill/image_decode_failed": 1}
     assert snapshot["steps"] == 7
     assert snapshot["ttft_s"]["count"] == snapshot["request_s"]["query"]["count"] == 1
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from fakes import LANGUAGE
 from poisoned import alone, both, make_engine, same
 
@@ -119,7 +120,7 @@ def test_what_happened_is_counted() -> None:
     metrics = engine.loop.metrics
     answered = sum(n for (_, outcome), n in metrics.requests.items() if outcome in ("stop", "length"))
     assert answered == 3
-    assert metrics.requests["caption", "bad_image"] == metrics.requests["caption", "cancelled"] == 1
+    assert metrics.requests["caption", "image_decode_failed"] == metrics.requests["caption", "cancelled"] == 1
     assert (metrics.prefix_hits, metrics.prefix_misses, metrics.cached_tokens) == (2, 1, 10)
     assert metrics.prompt_tokens == 30
     assert metrics.ttft_s.count == metrics.queue_s.count == 3
@@ -174,3 +175,37 @@ def test_priority_goes_first_and_waiting_outweighs_it() -> None:
     ask("urgent", -1)
     engine.run_until_idle()
     assert order == ["running", "urgent", "important", "old and unimportant", "important too"]
+
+
+@both
+def test_reasoning_is_streamed_before_the_answer_and_adds_up(overlaps: bool) -> None:
+    engine = make_engine(overlaps=overlaps)
+    heard = engine.ask(question="go on", image=b"cat", reasoning=True, stream=True)
+    engine.run_until_idle()
+    kinds = [event.kind for event in heard.events if isinstance(event, Chunk)]
+    assert kinds == sorted(kinds), "reasoning comes before text"
+    assert heard.reasoned == heard.output["reasoning"]["text"] != ""
+    assert heard.streamed == heard.output["answer"]
+
+
+@pytest.mark.parametrize("num_steps", range(2, 12))
+def test_a_thought_that_is_cancelled_was_streamed_to_its_last_letter(num_steps: int) -> None:
+    engine = make_engine()
+    heard = engine.ask(question="go on", image=b"cat", reasoning=True, stream=True)
+    engine.workers.run()
+    engine.step(num_steps)
+    engine.cancel(heard)
+    engine.run_until_idle()
+    assert heard.reasoned == heard.output["reasoning"]["text"]
+    assert heard.streamed == heard.output["answer"]
+
+
+@pytest.mark.parametrize("max_context", range(14, 26))
+def test_a_thought_that_meets_the_end_of_the_context_was_streamed_whole(max_context: int) -> None:
+    engine = make_engine(max_context=max_context)
+    heard = engine.ask(question="go on", image=b"cat", reasoning=True, stream=True)
+    engine.run_until_idle()
+    if isinstance(heard.end, Finished):
+        assert heard.reasoned == heard.output["reasoning"]["text"]
+    else:
+        assert max_context < 16

@@ -71,7 +71,8 @@ def test_a_deadline_that_passes_ends_the_answer(server: Served) -> None:
     status, answer = server.post(LONG | {"timeout": 150_000})
     assert status == 400
     for message in (refusal(raised.value), refusal(answer)):
-        assert message == "CANCELLED: the request's deadline passed while it was being answered"
+        assert message.startswith("CANCELLED: deadline_passed: ")
+        assert message.endswith("the request's deadline passed while it was being answered")
     until(lambda: is_idle(server))
 
 

@@ -115,4 +115,4 @@ def test_a_deadline_also_passes_while_waiting(narrow: Served) -> None:
             return await attempt(client, timeout_us=200_000, **SHORT)
 
     message = refusal(asyncio.run(run()))
-    assert message == "CANCELLED: the request's deadline passed while it was waiting"
+    assert message == "CANCELLED: deadline_passed: the request's deadline passed while it was waiting"

@@ -57,7 +57,7 @@ BAD: dict[str, tuple[dict[str, Any], str, str]] = {
         "INVALID_ARG",
         "LOGPROBS is 50; it can be from 0 to 20",
     ),
-    "an empty stop": (QUERY | {"STOP": [""]}, "INVALID_ARG", "STOP takes strings"),
+    "an empty stop": (QUERY | {"STOP": [""]}, "INVALID_ARG", "STOP has an empty string"),
     "too many stops": (QUERY | {"STOP": ["x"] * 17}, "INVALID_ARG", "at most 16"),
     "a stream of boxes": (
         {"SKILL": "detect", "OBJECT": "x", "IMAGE": PICTURE, "STREAM": True},
