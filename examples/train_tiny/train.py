@@ -26,7 +26,8 @@ from kestrel_core.config import RuntimeConfig
 from kestrel_core.moondream.config import MOONDREAM_TINY
 from kestrel_core.moondream.model import Moondream
 from kestrel_tools.scenes import render
-from kestrel_tools.scenes.command import EvalOptions, eval_scenes
+from kestrel_tools.scenes.command import eval_scenes
+from kestrel_tools.scenes.options import EvalOptions
 
 from . import batches, network, pictures
 from .batches import SLOTS, TALK_LENGTH, Batch

@@ -133,7 +133,7 @@ def md3_report(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Report]:
         report = Report(md3.FLOAT32_MEASURE, md3.FLOAT32_TOLERANCE)
         md3.check_stages(folder, subject, model.language, report)
         runs = list(md3.runs(folder, subject, model.language))
-        check_runs(runs, model.language, drive(runtime, config.image_prefix_length), report, exact=True)
+        check_runs(runs, model.language, drive(runtime, config.image_prefix_length), report, judge=None)
     yield report
 
 

@@ -12,6 +12,14 @@ LINE_EVERY_S = 30.0  # of a status, in a log
 
 
 @contextmanager
+def loading(console: Console) -> Iterator[Callable[[int, int], None]]:
+    """Yields what a model's loading is to call with how much is done, and of how much."""
+    with Progress(console=console, transient=True) as progress:
+        bar = progress.add_task("weights", total=None)
+        yield lambda done, total: progress.update(bar, completed=done, total=total)
+
+
+@contextmanager
 def counted(what: str, total: int, console: Console) -> Iterator[Callable[[int], None]]:
     """Yields what is to be called with how many more are done."""
     began, done = time.monotonic(), 0

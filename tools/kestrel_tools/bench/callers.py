@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -16,15 +17,18 @@ from kestrel_core.protocol.errors import EngineFailed, KestrelError
 from kestrel_core.protocol.messages import Usage
 from kestrel_tools.bench.workload import Question
 
-Ask = Callable[[Question], Awaitable[Usage]]
+Q = TypeVar("Q")  # what is asked
+U = TypeVar("U")  # what an answer is counted as
+
+Ask = Callable[[Q], Awaitable[U]]
 Counts = dict[str, float]  # the engine's counters, by their exported names
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(Generic[U]):
     began_s: float
     ended_s: float
-    usage: Usage
+    usage: U
 
     @property
     def latency_ms(self) -> float:
@@ -32,12 +36,12 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class Window(Generic[U]):
     """What ended between two moments, with all callers busy before, throughout and at the end."""
 
     begin_s: float
     end_s: float
-    answered: Sequence[Answered]
+    answered: Sequence[Answered[U]]
     before: Counts
     after: Counts
 
@@ -50,18 +54,18 @@ class Window:
 
 
 async def closed_loop(
-    ask: Ask,
-    questions: Iterator[Question],
+    ask: Ask[Q, U],
+    questions: Iterator[Q],
     callers: int,
     lead_in: int,
     seconds: float,
     look: Callable[[], Awaitable[Counts]],
-) -> Window:
+) -> Window[U]:
     """Opens the window when `lead_in` requests have ended; closes it after `seconds`, or with the questions.
 
     What is under way then is waited for, and not counted.
     """
-    done: list[Answered] = []
+    done: list[Answered[U]] = []
     led_in, over = asyncio.Event(), False
 
     async def caller() -> None:
@@ -116,7 +120,9 @@ def arrivals(rate: float, seconds: float, seed: int) -> list[float]:
     return moments
 
 
-async def open_loop(ask: Ask, questions: Iterator[Question], moments: Sequence[float]) -> list[Outcome]:
+async def open_loop(
+    ask: Ask[Question, Usage], questions: Iterator[Question], moments: Sequence[float]
+) -> list[Outcome]:
     """Asks at every moment, whatever became of the ones before. Ends when all have ended."""
     start = monotonic()
 

@@ -4,14 +4,19 @@ The pace is the device's in the same run: a copy for bytes (read and written bot
 product of two matrices in the model's dtype. What a stage needs is counted off the network's parameters.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from time import perf_counter
 from typing import NamedTuple
 
 import torch
+from rich.console import Console
 
+from kestrel_core.build import LoadedModel, open_model
+from kestrel_core.config import RuntimeConfig
 from kestrel_core.moondream.text import Text
 from kestrel_core.moondream.vision import Vision
+from kestrel_tools.bench.results import Row
 
 REPEATS = 10
 
@@ -19,6 +24,27 @@ REPEATS = 10
 class Pace(NamedTuple):
     bytes_per_s: float
     flops_per_s: float
+
+
+@contextmanager
+def paced_model(
+    config: RuntimeConfig, console: Console
+) -> Iterator[tuple[LoadedModel, Pace, Callable[[str], None]]]:
+    """A model, the pace of its device, and what is to be called with what is being done now."""
+    with console.status(f"loading {config.model}") as status:
+        model = open_model(config)
+        status.update("measuring the pace of copies and products")
+        yield model, measure_pace(model.device, model.network.text.wte.dtype), status.update
+
+
+def beside_floor(ms: float, flops: float, pace: Pace) -> Row:
+    floor_ms = 1000 * flops / pace.flops_per_s
+    return {"floor_ms": floor_ms, "of_floor": floor_ms / ms}
+
+
+def products_workload(repeats: int, pace: Pace) -> Row:
+    products = f"{pace.flops_per_s / 1e12:.3g} TFLOP/s"
+    return {"repeats": repeats, "products": products, "floor": "matrix products at that pace"}
 
 
 def measure_pace(device: torch.device, dtype: torch.dtype) -> Pace:

@@ -13,8 +13,17 @@ PACKAGES = {
     "triton": "triton",
     "numpy": "numpy",
     "pyvips": "pyvips",
-    "kestrel": "kestrel-core",
+    "kestrel": "kestrel-triton",
 }
+
+
+def provenance(device: str) -> dict[str, Any]:
+    """All three, as every result has them."""
+    return {
+        "machine": describe_machine(device),
+        "versions": describe_versions(device),
+        "commit": find_commit(),
+    }
 
 
 def describe_machine(device: str) -> dict[str, Any]:

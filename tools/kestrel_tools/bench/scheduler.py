@@ -23,7 +23,6 @@ from kestrel_core.loop.metrics import Metrics
 from kestrel_core.loop.step import PreparedImage, Sample, StepPlan
 from kestrel_core.loop.step_loop import QueueLimits, StepLoop
 from kestrel_core.moondream.config import MOONDREAM3
-from kestrel_core.protocol.errors import InvalidRequest
 from kestrel_core.protocol.messages import Event, Request, Settings
 from kestrel_core.scheduler.pages import PagePool
 from kestrel_core.scheduler.prefix_cache import PrefixCache
@@ -31,6 +30,7 @@ from kestrel_core.scheduler.scheduler import Limits, Scheduler, Update
 from kestrel_core.skills.spec import Language
 from kestrel_core.skills.standard import standard_skills
 from kestrel_tools.bench.machine import cpu_name
+from kestrel_tools.bench.parts import Scheduler as Run
 
 PAGE_SIZE = 10  # of both generations: it divides their image prefix
 PROMPT_TOKENS = 64
@@ -42,10 +42,9 @@ PHASES = ("plan", "commit", "publish", "step")
 Microseconds = dict[str, dict[str, float]]  # by phase, then by statistic
 
 
-def bench_scheduler(running: int, waiting: int, steps: int, as_json: bool, console: Console) -> None:
-    """Print a table; with `as_json` also one JSON document, to stdout."""
-    if running < 1 or waiting < 0 or steps < 2:
-        raise InvalidRequest("there must be a running sequence, at least, and two steps to measure")
+def bench_scheduler(run: Run, console: Console) -> None:
+    """Print a table; with `run.json` also one JSON document, to stdout."""
+    running, waiting, steps = run.running, run.waiting, run.steps
     language = Language(MOONDREAM3, Tokenizer.of_bytes(MOONDREAM3))
     every = [i for i in range(MOONDREAM3.text.vocab_size) if language.tokenizer.bytes_of(i)]
     subjects = {
@@ -79,7 +78,7 @@ def bench_scheduler(running: int, waiting: int, steps: int, as_json: bool, conso
                 label, phase, *(f"{time:.1f}" for time in times.values()), end_section=phase == "step"
             )
     console.print(table)
-    if as_json:
+    if run.json:
         workload = {"running": running, "waiting": waiting, "steps": steps}
         document = {"machine": machine, "python": python, **workload, "microseconds": measured}
         print(json.dumps(document), flush=True)

@@ -16,8 +16,9 @@ from kestrel_core.protocol.errors import KestrelError
 from kestrel_core.protocol.messages import Event, Request
 from kestrel_core.runtime.vision.image_encoder import ImageEncoder
 from kestrel_core.skills.spec import Language, SkillRegistry
+from kestrel_tools.noted import NotedReply
 from kestrel_tools.parity.report import Report
-from kestrel_tools.parity.runs import SKILLS, GoldenRun, Recorded, check_run, prompt_of
+from kestrel_tools.parity.runs import SKILLS, GoldenRun, Judge, check_run, prompt_of
 
 BATCH_SIZES = (2, 3, 5, 8, 16)
 
@@ -33,7 +34,7 @@ class GoldenSkill:
 
     def reply(self, request: Request, language: Language) -> Reply:
         run: GoldenRun = request.arguments["run"]
-        reply = Recorded(SKILLS[run.request.skill].reply(run.request, language))
+        reply = NotedReply(SKILLS[run.request.skill].reply(run.request, language))
         request.arguments["replies"][request.request_id] = reply
         return reply
 
@@ -44,7 +45,7 @@ def check_engine(
     encode_image: ImageEncoder,
     config: RuntimeConfig,
     report: Report,
-    exact: bool,
+    judge: Judge | None,
     console: Console,
 ) -> None:
     """`encode_image` knows the pictures already: vision is not what these runs are about."""
@@ -68,8 +69,10 @@ def check_engine(
             for run, reply in zip(chosen, replies, strict=True):
                 if isinstance(reply, KestrelError):
                     report.add(f"engine {stage}", f"{run.where}: {reply}", 1, "differences", 0.0)
-                elif exact:
+                elif judge is None:
                     check_run(replace(run, stage=f"engine {stage}"), reply, language, report)
+                else:
+                    judge.check(f"engine {stage}", run, reply, report)
             report.equal(f"engine {stage}", "requests left", engine.loop.num_open, 0)
             engine.loop.scheduler.check()
         engine.close()
@@ -95,9 +98,9 @@ def check_engine(
 
 def _run_all(
     engine: Engine, runs: Sequence[GoldenRun], gaps: int, rng: random.Random, preempt: float
-) -> list[Recorded | KestrelError]:
+) -> list[NotedReply | KestrelError]:
     """`preempt` is how likely a step is followed by somebody having to give way, whatever room there is."""
-    replies: dict[str, Recorded] = {}
+    replies: dict[str, NotedReply] = {}
     failed: dict[str, KestrelError] = {}
     for index, run in enumerate(runs):
         number = str(index)

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import torch
-from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 
@@ -18,6 +17,7 @@ Measure = Literal[
     "mean grey levels",
     "differences",
     "max |a-b|",
+    "gap / largest logit",  # how far, by plain torch, a choice lies below the best one
 ]
 
 
@@ -101,14 +101,13 @@ class Report:
         table.add_column("", no_wrap=True)
         for stage in self.stages.values():
             verdict = "[green]pass[/]" if stage.passed else "[bold red]MISS[/]"
-            verdict = verdict if math.isfinite(stage.tolerance) else "not judged"
             numbers = f"{stage.worst:.2g}", f"{stage.tolerance:.2g}"
             where = stage.where + (f" ({stage.note})" if stage.note else "")
             table.add_row(stage.name, str(stage.count), *numbers, stage.measure, where, verdict)
         return table
 
     def document(self) -> dict[str, Any]:
-        """The last line of output. What JSON cannot say, an infinite or undefined number, is null."""
+        """The last line of output. A deviation that JSON cannot say, infinite or undefined, is null."""
         return {
             "passed": self.passed,
             "stages": [
@@ -116,7 +115,7 @@ class Report:
                     "stage": stage.name,
                     "values": stage.count,
                     "deviation": stage.worst if math.isfinite(stage.worst) else None,
-                    "tolerance": stage.tolerance if math.isfinite(stage.tolerance) else None,
+                    "tolerance": stage.tolerance,
                     "measure": stage.measure,
                     "worst_at": stage.where,
                     "passed": stage.passed,
@@ -124,6 +123,3 @@ class Report:
                 for stage in self.stages.values()
             ],
         }
-
-    def print(self, title: str, console: Console) -> None:
-        console.print(self.table(title))

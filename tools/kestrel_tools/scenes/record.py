@@ -1,29 +1,29 @@
 """Every choice an engine made, in a file: a line of JSON for the run, then one for each request.
 
-Choices are seen where they are made into answers: a skill around each skill notes what its reply is given, so
-the engine runs as it always does. What a reply would be asked to read, and what is fed after a sample, follow
-from the samples; of them `fed` is written where it is not the sample itself.
+A skill around each skill notes what its reply is given. What is fed after a sample is written only where it
+is not the sample itself.
 """
 
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TextIO
 
 from kestrel_core.intake.images import ImageLimits, decode_image
-from kestrel_core.loop.sequence import Prompt, Reply, Turn
-from kestrel_core.loop.step import Coord, Input, Kind, PreparedImage, Readout, Sample, Size
+from kestrel_core.loop.sequence import Prompt, Reply
+from kestrel_core.loop.step import Coord, Input, Kind, PreparedImage, Sample, Size
 from kestrel_core.moondream.config import VisionConfig
 from kestrel_core.moondream.crops.cutting import cut_crops
 from kestrel_core.protocol.errors import InvalidRequest, KestrelError, UnsupportedSkill
 from kestrel_core.protocol.messages import Request, Settings, parse_settings
 from kestrel_core.skills.spec import Language, SkillRegistry, SkillSpec
 from kestrel_core.skills.standard import standard_skills
+from kestrel_tools.noted import Choice, NotedReply
 
 from .answers import Answer, Answers
 
@@ -32,30 +32,25 @@ SKILLS = ("query", "caption", "detect", "point", "segment")
 TOP = 2  # tokens whose log probabilities are noted, if any are: their distance is that of their logits
 
 
-class Choice(NamedTuple):
-    kind: Kind
-    sample: Sample
-    fed: tuple[Input, ...] | None = None  # instead of the sample
+def choice_to_json(choice: Choice) -> dict[str, Any]:
+    sample = choice.sample
+    document = {
+        "kind": choice.kind.value,
+        "token": sample.token,
+        "coord": sample.coord,
+        "size": sample.size,
+        "top": sample.top or None,
+        "fed": choice.fed,  # a coordinate is a list of one number, a size one of two
+    }
+    return {name: value for name, value in document.items() if value is not None}
 
-    def to_json(self) -> dict[str, Any]:
-        sample = self.sample
-        document = {
-            "kind": self.kind.value,
-            "token": sample.token,
-            "coord": sample.coord,
-            "size": sample.size,
-            "top": sample.top or None,
-            "fed": self.fed,  # a coordinate is a list of one number, a size one of two
-        }
-        return {name: value for name, value in document.items() if value is not None}
 
-    @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Self:
-        size = Size(*map(float, document["size"])) if "size" in document else None
-        top = tuple((int(token), float(logprob)) for token, logprob in document.get("top", ()))
-        sample = Sample(document.get("token"), document.get("coord"), size, top=top)
-        fed = tuple(map(_input, document["fed"])) if "fed" in document else None
-        return cls(Kind(document["kind"]), sample, fed)
+def choice_from_json(document: Mapping[str, Any]) -> Choice:
+    size = Size(*map(float, document["size"])) if "size" in document else None
+    top = tuple((int(token), float(logprob)) for token, logprob in document.get("top", ()))
+    sample = Sample(document.get("token"), document.get("coord"), size, top=top)
+    fed = tuple(map(_input, document["fed"])) if "fed" in document else None
+    return Choice(Kind(document["kind"]), sample, fed)
 
 
 def _input(value: Any) -> Input:
@@ -76,38 +71,14 @@ class Recorded(NamedTuple):
     error: str | None = None  # why there are no more
 
     def to_json(self) -> dict[str, Any]:
-        return {**self._asdict(), "choices": [choice.to_json() for choice in self.choices]}
+        return {**self._asdict(), "choices": [*map(choice_to_json, self.choices)]}
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
-        return cls(**{**document, "choices": [Choice.from_json(choice) for choice in document["choices"]]})
+        return cls(**{**document, "choices": [*map(choice_from_json, document["choices"])]})
 
     def __str__(self) -> str:
         return f"picture {self.picture}, request {self.number}, {self.skill}"
-
-
-@dataclass
-class NotedReply:
-    """A reply that remembers its samples."""
-
-    reply: Reply
-    choices: list[Choice] = field(default_factory=list)
-
-    def readout(self, ahead: int = 0) -> Readout | None:
-        return self.reply.readout(ahead)
-
-    def take(self, sample: Sample) -> Turn:
-        readout = self.reply.readout()
-        assert readout is not None
-        turn = self.reply.take(sample)
-        self.choices.append(Choice(readout.kind, sample, turn.feed))
-        return turn
-
-    def cut(self) -> Turn:
-        return self.reply.cut()
-
-    def output(self) -> dict[str, Any]:
-        return self.reply.output()
 
 
 @dataclass(frozen=True)

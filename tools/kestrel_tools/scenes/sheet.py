@@ -13,9 +13,10 @@ from typing import NamedTuple
 
 import pyvips
 
-from kestrel_core.protocol.errors import InvalidRequest, KestrelError
+from kestrel_core.protocol.errors import KestrelError
 
 from .asking import Asked
+from .options import check_suffix
 from .pictures import Picture
 from .score import Grade, Outcome, box_of, path_of
 
@@ -76,11 +77,6 @@ def write_svg(path: Path, width: float, height: float, parts: Sequence[str]) -> 
         path.write_text(svg, encoding="utf-8")
     else:
         _rasterise(svg).write_to_file(str(path))
-
-
-def check_suffix(path: Path) -> None:
-    if path.suffix not in (".svg", ".png"):
-        raise InvalidRequest(f'a sheet is written as .svg or .png, not as "{path.suffix}"')
 
 
 def _rasterise(svg: str) -> pyvips.Image:

@@ -6,9 +6,9 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from kestrel_tools.bench.results import percentile
+from kestrel_tools.reference import Judged
 
 from .record import Recorded
-from .reference import Judged
 
 KINDS = ("token", "grounded", "object", "coord", "size")
 UNITS = ("logits", "spreads", "roundings")

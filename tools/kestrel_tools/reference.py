@@ -1,51 +1,37 @@
-"""What plain torch would have chosen: recorded inputs fed once more, and the logits behind every choice.
+"""What plain torch would have chosen: inputs fed once more, and the logits behind every choice.
 
 All positions of a request are known beforehand, so those of all requests about a picture go through the
 network in one pass. Each choice is judged in the state that led to it, whatever was chosen before.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from kestrel_core.loop.step import Input, Kind, PreparedImage, Readout, Span
+from kestrel_core.loop.step import Kind, PreparedImage, Readout, Span
 from kestrel_core.moondream.model import Moondream
-from kestrel_core.protocol.errors import InvalidRequest, KestrelError
-from kestrel_core.protocol.messages import Request, Settings
 from kestrel_core.runtime.attention.sdpa import SdpaAttention
 from kestrel_core.runtime.batch import make_batch
 from kestrel_core.runtime.kv_cache import KVCache
 from kestrel_core.runtime.vision.image_encoder import encode_image
-from kestrel_core.skills.spec import Language
-from kestrel_core.skills.standard import standard_skills
-
-from .record import Choice, Recorded
+from kestrel_tools.noted import Walk
 
 NOT_TOKENS = (Kind.COORD, Kind.SIZE)
 
 
-class Reading(NamedTuple):
-    """A choice, and where in its sequence it was made."""
-
-    at: int  # index of the input after which it was read
-    readout: Readout
-    choice: Choice
-
-
-@dataclass(frozen=True, slots=True)
-class Walk:
-    """All that a recorded request fed, and what it read on the way."""
-
-    recorded: Recorded
-    inputs: tuple[Input, ...]
-    readings: tuple[Reading, ...]
-
-    @property
-    def with_image(self) -> bool:
-        return self.recorded.crops is not None
+def hidden_states(
+    network: Moondream,
+    kv_cache: KVCache,
+    spans: Sequence[Span],
+    embeddings: Callable[[PreparedImage], Tensor],
+) -> Tensor:
+    """Of all spans, in one pass of plain torch: [positions, dim]."""
+    batch = make_batch(spans, {}, network, kv_cache, embeddings)
+    attend = SdpaAttention(kv_cache, batch.spans, batch.starts, batch.cells)
+    hidden: Tensor = network.text(batch.x, batch.positions, attend)
+    return hidden
 
 
 class Judged(NamedTuple):
@@ -60,71 +46,37 @@ class Judged(NamedTuple):
     noise: float | None = None  # how far the recorded two likeliest are apart, less what they are here
 
 
-def retrace(recorded: Recorded, settings: Settings, language: Language) -> Walk:
-    """Has the skill read the samples once more: what it says to feed must be what was recorded."""
-    skill = standard_skills()[recorded.skill]
-    image = object() if recorded.crops is not None else None  # skills only ask whether there is one
-    request = Request(recorded.skill, recorded.arguments, image, settings)
-    readings: list[Reading] = []
-    try:
-        inputs, reply = list(skill.prompt(request, language).inputs), skill.reply(request, language)
-        ended = False
-        for choice in recorded.choices:
-            readout = reply.readout()
-            if ended or readout is None or readout.kind is not choice.kind:
-                raise _unlike(recorded, len(readings))
-            readings.append(Reading(len(inputs) - 1, readout, choice))
-            turn = reply.take(choice.sample)
-            if turn.feed != choice.fed:
-                raise _unlike(recorded, len(readings) - 1)
-            inputs += choice.fed if choice.fed is not None else (choice.sample.feed,)
-            ended = turn.finish is not None
-    except (AssertionError, IndexError):  # a reply that is given what it did not ask for
-        raise _unlike(recorded, len(readings) - 1) from None
-    return Walk(recorded, tuple(inputs), tuple(readings))
-
-
-def _unlike(recorded: Recorded, index: int) -> KestrelError:
-    return InvalidRequest(
-        f"{recorded}: choice {index} cannot come after those before it; was it recorded by another version?"
-    )
-
-
 class Reference:
     def __init__(self, network: Moondream) -> None:
         self._network = network
 
     @torch.inference_mode()
-    def judge(self, image: PreparedImage, walks: Sequence[Walk]) -> list[list[Judged]]:
-        """Those of each walk; all with an image have this one."""
+    def judge(self, image: PreparedImage | None, walks: Sequence[Walk]) -> list[list[Judged]]:
+        """The choices of each walk; all that have an image have this one."""
         return [
             self._judge_walk(walk, hidden)
             for walk, hidden in zip(walks, self._hidden(image, walks), strict=True)
         ]
 
-    def _hidden(self, image: PreparedImage, walks: Sequence[Walk]) -> Sequence[Tensor]:
+    def _hidden(self, image: PreparedImage | None, walks: Sequence[Walk]) -> Sequence[Tensor]:
         """Of each walk's inputs, before the last norm: [inputs, dim]."""
         network, weight = self._network, self._network.text.wte
         length = network.config.image_prefix_length
         # The image fills one page, which the walks share. Page 0 is nobody's.
-        spans, num_pages = [Span(0, 0, length, [1], None, image)], 2
+        images = [Span(0, 0, length, [1], None, image)] if image is not None else []
+        spans, num_pages = list(images), 2
         for walk in walks:
-            start = length if walk.with_image else 0
+            start = length if walk.has_image else 0
             own = range(num_pages, num_pages - (-len(walk.inputs) // length))
-            pages = [1, *own] if walk.with_image else [*own]
+            pages = [1, *own] if walk.has_image else [*own]
             spans.append(Span(0, start, start + len(walk.inputs), pages, walk.inputs))
             num_pages = own.stop
         kv_cache = KVCache(network.config.text, num_pages, length, weight.device, weight.dtype)
-        batch = make_batch(
-            spans,
-            {},
-            network,
-            kv_cache,
-            lambda image: encode_image(network.vision, torch.from_numpy(image.crops), image.tiling),
-        )
-        attend = SdpaAttention(kv_cache, batch.spans, batch.starts, batch.cells)
-        hidden: Tensor = network.text(batch.x, batch.positions, attend)
-        return torch.split(hidden, [span.stop - span.start for span in spans])[1:]
+        hidden = hidden_states(network, kv_cache, spans, self._embeddings)
+        return torch.split(hidden, [span.stop - span.start for span in spans])[len(images) :]
+
+    def _embeddings(self, image: PreparedImage) -> Tensor:
+        return encode_image(self._network.vision, torch.from_numpy(image.crops), image.tiling)
 
     def _judge_walk(self, walk: Walk, hidden: Tensor) -> list[Judged]:
         if not walk.readings:
