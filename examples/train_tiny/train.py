@@ -29,7 +29,7 @@ from kestrel_tools.scenes import render
 from kestrel_tools.scenes.command import eval_scenes
 from kestrel_tools.scenes.options import EvalOptions
 
-from . import batches, network, pictures
+from . import batches, camera, network, pictures
 from .batches import SLOTS, TALK_LENGTH, Batch
 from .muon import Muon
 from .teacher import Teacher
@@ -128,9 +128,11 @@ class Trainer:
             fused=self.device.type == "cuda",
         )
         self._painter = render.Painter(compiled)
+        self._wear: Callable[..., Tensor] = camera.wear
         self._features: Callable[..., Tensor] = network.features
         self._decode: Callable[..., Tensor] = _decode
         if compiled:
+            self._wear = torch.compile(camera.wear, dynamic=True)
             self._features = torch.compile(network.features, dynamic=True)
             self._decode = torch.compile(_decode, dynamic=False)
 
@@ -144,8 +146,8 @@ class Trainer:
             for n in batch.tiling
         )
         scenes = render.to_tensors(batch.scenes, self.device)
-        picture = self._painter.worn(self._painter.draw(scenes, height, width, None), None)
-        return render.cut_crops(picture, batch.tiling, vision)
+        picture = camera.worn(self._painter.draw(scenes, height, width, None), None, self._wear)
+        return camera.cut_crops(picture, batch.tiling, vision)
 
     def step(self, batch: Batch, rate: float) -> dict[str, Tensor]:
         found = self.losses(batch)

@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 from rich.console import Console
 
 from kestrel_core.cli.options import add_engine_options, engine_config
 from kestrel_core.protocol.errors import InvalidRequest
 from kestrel_tools.bench.results import Bench, Row, markdown, read_document
-from kestrel_tools.options import Option, add_options, read_options
+from kestrel_tools.options import Option, add_command, read_options
 
 if TYPE_CHECKING:
     from kestrel_core.cli.options import Commands
@@ -45,6 +45,12 @@ OneLine = Annotated[bool, Option("print nothing but one JSON line to stdout")]
 
 @dataclass(frozen=True, slots=True)
 class Scheduler:
+    """the host's share of a decode step
+
+    Measures what the host does in a decode step, plan, commit and publish, with a runtime that takes no
+    time: without a queue, and with one.
+    """
+
     running: Annotated[int, Option("sequences that decode (%(default)s)")] = 64
     waiting: Annotated[int, Option("requests that wait (%(default)s)")] = 1000
     steps: Annotated[int, Option("to measure in each case (%(default)s)")] = 2000
@@ -57,6 +63,12 @@ class Scheduler:
 
 @dataclass(frozen=True, slots=True)
 class Serving:
+    """what Triton costs: engine alone, gRPC and HTTP side by side
+
+    Asks the same of the engine alone and of a server started for it, over gRPC and over HTTP, whole and
+    streaming, with the tiny model on the CPU.
+    """
+
     concurrency: Annotated[int, Option("callers at a time (%(default)s)")] = 16
     seconds: Annotated[float, Option("to measure each way (%(default)s)")] = 10.0
     json: OneLine = False
@@ -64,6 +76,12 @@ class Serving:
 
 @dataclass(frozen=True, slots=True)
 class ChartQA:
+    """whole requests, closed loop: the engine and the real Triton
+
+    Charts of four sizes, five questions over every three, answers of exactly so many tokens, and a caller for
+    each sequence of the batch.
+    """
+
     batches: Batches = (1, 4, 16, 64)
     tokens: Annotated[Sequence[int], several("of an answer (3)")] = (3,)
     seconds: Annotated[float, Option("of each window (%(default)g)")] = 20.0
@@ -87,6 +105,11 @@ class ChartQA:
 
 @dataclass(frozen=True, slots=True)
 class Decode:
+    """decode steps over batch sizes, beside their floor
+
+    Tokens/s of decode steps, what the host does in them, and the least they could take.
+    """
+
     batches: Batches = (1, 4, 16, 64)
     context: Annotated[int, Option("positions of a sequence (%(default)s)")] = 800
     steps: Annotated[int, Option("to measure (%(default)s)")] = 200
@@ -94,6 +117,11 @@ class Decode:
 
 @dataclass(frozen=True, slots=True)
 class Vision:
+    """the vision encoder over numbers of crops, beside its floor
+
+    Crops/s from pixels on the host, and the least they could take.
+    """
+
     crops: Annotated[Sequence[int], several("(1 to 56)")] = (
         1,
         2,
@@ -111,6 +139,11 @@ class Vision:
 
 @dataclass(frozen=True, slots=True)
 class Prefill:
+    """prompts of a picture and a question, beside their floor
+
+    Milliseconds of a step that prefills so many prompts, and the least it could take.
+    """
+
     requests: Annotated[Sequence[int], several("(1,4,16)")] = (1, 4, 16)
     repeats: Repeats = 20
 
@@ -121,7 +154,11 @@ class Prefill:
 
 @dataclass(frozen=True, slots=True)
 class Ramp:
-    """Who is asked, and at which rates. The promised `rate` is measured first."""
+    """open loop: how many requests a second before thresholds are missed
+
+    Requests arrive at random, at a rate that rises until a threshold is missed. Exit code 0, or 1 when one is
+    missed at --rate.
+    """
 
     url: Annotated[
         str | None, Option("a server's gRPC; without, an engine is started here", metavar="HOST:PORT")
@@ -168,6 +205,13 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Soak:
+    """mixed requests for minutes: memory that grows, pages that are lost, answers that never come
+
+    A closed loop of all skills, with pictures of many sizes, callers who leave and requests that are wrong.
+    Exit code 1 when a request fails or hangs, pages or slots are lost, or device memory grows by over 1 %
+    after settling or is over 5 % off its plan.
+    """
+
     seconds: Annotated[float, Option("of load (%(default)g)")] = 300.0
     settle_s: Annotated[
         float, Option("after which memory must not grow (%(default)g)", "--settle", metavar="S")
@@ -193,99 +237,47 @@ class Result:
     ] = None
 
 
-class Part(NamedTuple):
-    name: str
-    kinds: tuple[type, ...]  # of options
-    help: str
-    description: str
-    builds_engine: bool = True
+@dataclass(frozen=True, slots=True)
+class Report:
+    """results as Markdown
+
+    Prints files that --json wrote as one page of Markdown.
+    """
+
+    files: Annotated[Sequence[Path], Option("as --json wrote it", nargs="+", metavar="FILE")]
 
 
-PARTS = (
-    Part(
-        "scheduler",
-        (Scheduler,),
-        "the host's share of a decode step",
-        "Measures what the host does in a decode step, plan, commit and publish, with a runtime that takes "
-        "no time: without a queue, and with one.",
-        builds_engine=False,
-    ),
-    Part(
-        "serving",
-        (Serving,),
-        "what Triton costs: engine alone, gRPC and HTTP side by side",
-        "Asks the same of the engine alone and of a server started for it, over gRPC and over HTTP, whole "
-        "and streaming, with the tiny model on the CPU.",
-        builds_engine=False,
-    ),
-    Part(
-        "chartqa",
-        (ChartQA,),
-        "whole requests, closed loop: the engine and the real Triton",
-        "Charts of four sizes, five questions over every three, answers of exactly so many tokens, and a "
-        f"caller for each sequence of the batch. {RANDOM}",
-    ),
-    Part(
-        "decode",
-        (Decode,),
-        "decode steps over batch sizes, beside their floor",
-        f"Tokens/s of decode steps, what the host does in them, and the least they could take. {RANDOM}",
-    ),
-    Part(
-        "vision",
-        (Vision,),
-        "the vision encoder over numbers of crops, beside its floor",
-        f"Crops/s from pixels on the host, and the least they could take. {RANDOM}",
-    ),
-    Part(
-        "prefill",
-        (Prefill,),
-        "prompts of a picture and a question, beside their floor",
-        f"Milliseconds of a step that prefills so many prompts, and the least it could take. {RANDOM}",
-    ),
-    Part(
-        "load",
-        (Ramp, Thresholds, Page),
-        "open loop: how many requests a second before thresholds are missed",
-        "Requests arrive at random, at a rate that rises until a threshold is missed. Exit code 0, or 1 when "
-        f"one is missed at --rate. {RANDOM}",
-    ),
-    Part(
-        "soak",
-        (Soak,),
-        "mixed requests for minutes: memory that grows, pages that are lost, answers that never come",
-        "A closed loop of all skills, with pictures of many sizes, callers who leave and requests that are "
-        "wrong. Exit code 1 when a request fails or hangs, pages or slots are lost, or device memory grows "
-        f"by over 1 % after settling or is over 5 % off its plan. {RANDOM}",
-    ),
-)
+# By name: whether it builds an engine, and what it takes.
+PARTS: dict[str, tuple[bool, tuple[type, ...]]] = {
+    "scheduler": (False, (Scheduler,)),
+    "serving": (False, (Serving,)),
+    "chartqa": (True, (ChartQA,)),
+    "decode": (True, (Decode,)),
+    "vision": (True, (Vision,)),
+    "prefill": (True, (Prefill,)),
+    "load": (True, (Ramp, Thresholds, Page)),
+    "soak": (True, (Soak,)),
+}
 
 
 def add_parts(parts: "Commands") -> None:
-    for part in PARTS:
-        command = parts.add_parser(part.name, help=part.help, description=part.description)
-        add_options(command, *part.kinds)
-        command.set_defaults(run=_run, part=part)
-        if part.builds_engine:
-            add_options(command, Result)
-            add_engine_options(command)
-            command.set_defaults(engine_weights="random")
-    report = parts.add_parser(
-        "report",
-        help="results as Markdown",
-        description="Prints files that --json wrote as one page of Markdown.",
-    )
-    report.add_argument("files", nargs="+", type=Path, metavar="FILE", help="as --json wrote it")
-    report.set_defaults(run=_report)
+    for name, (builds_engine, kinds) in PARTS.items():
+        if not builds_engine:
+            add_command(parts, name, _run, *kinds).set_defaults(part=name)
+            continue
+        command = add_command(parts, name, _run, *kinds, Result, more=RANDOM)
+        add_engine_options(command)
+        command.set_defaults(part=name, engine_weights="random")
+    add_command(parts, "report", _report, Report)
 
 
 def _run(options: argparse.Namespace, console: Console) -> int:
-    part: Part = options.part
-    chosen: list[object] = [read_options(kind, options) for kind in part.kinds]
+    builds_engine, kinds = PARTS[options.part]
+    chosen: list[object] = [read_options(kind, options) for kind in kinds]
     target: Bench | Console = console
-    if part.builds_engine:
+    if builds_engine:
         target = Bench(engine_config(options), console, options.report, options.commit)
-    measure = getattr(import_module(f"kestrel_tools.bench.{part.name}"), f"bench_{part.name}")
+    measure = getattr(import_module(f"kestrel_tools.bench.{options.part}"), f"bench_{options.part}")
     return 1 if measure(*chosen, target) is False else 0
 
 

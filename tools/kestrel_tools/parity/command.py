@@ -19,6 +19,7 @@ from kestrel_tools.parity.options import ParityOptions
 from kestrel_tools.parity.report import Report
 from kestrel_tools.parity.rounding import RoundedProducts
 from kestrel_tools.parity.runs import Judge, check_runs, drive
+from kestrel_tools.parity.stages import embeddings
 from kestrel_tools.parity.subject import Subject
 from kestrel_tools.progress import loading
 
@@ -41,7 +42,7 @@ def parity(options: ParityOptions, engine: RuntimeConfig, console: Console) -> b
     config, language = model.network.config, model.language
     page_size = best_page_size(config.image_prefix_length)
     runtime = TorchRuntime(model.network, 1 + -(-config.text.max_context // page_size), page_size)
-    golden = {} if exact else layout.embeddings(folder)
+    golden = {} if exact else embeddings(folder, layout.EMBEDDINGS)
     subject = Subject(model.network, model.device, runtime.encode_image, golden)
     rounds = model.device.type == "cpu" and not exact
     products = RoundedProducts() if rounds else nullcontext()

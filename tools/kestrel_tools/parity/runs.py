@@ -45,6 +45,18 @@ class GoldenRun:
         return image
 
 
+def objects_run(where: str, request: Request, prompt_ids: Sequence[int], run: dict[str, Any]) -> GoldenRun:
+    key = "objects" if request.skill == "detect" else "points"
+    return GoldenRun(f"decode {request.skill}", where, request, prompt_ids, output={key: run[key]})
+
+
+def text_output(skill: str, text: str, thought: dict[str, Any] | None) -> dict[str, Any]:
+    output: dict[str, Any] = {"answer" if skill == "query" else "caption": text}
+    if thought is not None:
+        output["reasoning"] = {"text": thought["text"], "grounding": thought["grounding"]}
+    return output
+
+
 Decode = Callable[[GoldenRun, Prompt, NotedReply], None]
 
 

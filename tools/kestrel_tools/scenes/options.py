@@ -12,6 +12,13 @@ Report = Annotated[Path | None, Option("write all of it here too", "--json", met
 
 @dataclass(frozen=True, slots=True)
 class EvalOptions:
+    """freshly drawn scenes of coloured shapes and words, every skill
+
+    Draws scenes of coloured shapes and printed words, asks about fifteen requests of every skill about each,
+    and prints a table of scores beside the targets of moondream-tiny. Exit code 0: done, 1: with --require, a
+    target was missed or an answer differed, 2: it cannot be run as asked.
+    """
+
     scenes: Annotated[int, Option("(default: %(default)s)", metavar="N")] = 500
     seed: Annotated[int, Option("the same one draws the same scenes (%(default)s)")] = 0
     url: Annotated[
@@ -59,6 +66,14 @@ class EvalOptions:
 
 @dataclass(frozen=True, slots=True)
 class ChoicesOptions:
+    """whether plain torch would choose as an engine did: a file of eval scenes --record
+
+    Feeds what was recorded through plain torch, all positions known beforehand, and holds every choice
+    (token, coordinate, size) against the logits there. Exit code 0: each is the reference's, or so near to it
+    that rounding explains the difference, 1: some are not, or requests failed or are missing, 2: it cannot be
+    run as asked.
+    """
+
     file: Annotated[Path, Option("made by kestrel eval scenes --record", metavar="FILE")]
     device: Annotated[str, Option("of the reference: cpu, cuda or cuda:N (default: %(default)s)")] = "cpu"
     dtype: Annotated[str, Option(choices=("float32", "bfloat16"))] = "float32"
