@@ -27,9 +27,12 @@ from kestrel_core.protocol.errors import EngineFailed, InvalidRequest
 from kestrel_core.protocol.messages import Chunk, EngineResult, Finished, Request, Usage, parse_settings
 from kestrel_core.skills.spec import Language
 from kestrel_core.skills.standard import standard_skills
+from kestrel_tools.bench.chart_questions import OF_BYTES
 from kestrel_tools.bench.charts import draw_chart
 from kestrel_tools.bench.memory import Moment, columns, complaints, look, summary, timeline
-from kestrel_tools.bench.mixture import (
+from kestrel_tools.bench.parts import Soak
+from kestrel_tools.bench.soak import MAX_FAILURES, ErrorLog, Load, lost
+from kestrel_tools.bench.soak_requests import (
     BAD_ARGUMENTS,
     PHOTOS,
     WEIGHTS,
@@ -39,9 +42,6 @@ from kestrel_tools.bench.mixture import (
     make_call,
     with_comment,
 )
-from kestrel_tools.bench.parts import Soak
-from kestrel_tools.bench.soak import MAX_FAILURES, ErrorLog, Load, lost
-from kestrel_tools.bench.workload import OF_BYTES
 from kestrel_tools.commands import main
 
 TINY = tiny_config(2, vocab_size=300)

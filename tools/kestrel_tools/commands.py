@@ -20,7 +20,7 @@ from kestrel_tools.scenes.options import ChoicesOptions, EvalOptions
 if TYPE_CHECKING:
     from kestrel_core.cli.options import Commands
 
-DEVICE_HALF = ("runtime", "flashinfer", "cuda_graphs", "compile")  # what may differ and must not show
+DEVICE_HALF = ("runtime", "flashinfer", "cuda_graphs", "compile")  # may differ, and must not change an answer
 
 
 def add_parity(commands: "Commands") -> None:

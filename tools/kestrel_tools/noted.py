@@ -16,7 +16,7 @@ from kestrel_core.protocol.errors import InvalidRequest
 class Choice(NamedTuple):
     kind: Kind
     sample: Sample
-    fed: tuple[Input, ...] | None = None  # instead of the sample
+    fed: tuple[Input, ...] | None = None  # what was fed next, if not the sample itself
 
 
 @dataclass
@@ -55,7 +55,7 @@ class Reading(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """All that a request fed behind its image, and what it read on the way."""
+    """All inputs of a request after its image, and what was read along the way."""
 
     inputs: tuple[Input, ...]
     readings: tuple[Reading, ...]
@@ -79,7 +79,7 @@ def walk(
                 raise _unlike(name, len(readings) - 1)
             inputs += choice.fed if choice.fed is not None else (choice.sample.feed,)
             ended = turn.finish is not None
-    except (AssertionError, IndexError):  # of a reply that is given what it did not ask for
+    except (AssertionError, IndexError):  # the reply was given what it did not ask for
         raise _unlike(name, len(readings) - 1) from None
     return Walk(tuple(inputs), tuple(readings), has_image)
 

@@ -31,7 +31,7 @@ class Option:
 def add_command(
     commands: "Commands", name: str, run: Run, *kinds: type, more: str = ""
 ) -> argparse.ArgumentParser:
-    """A command that takes the options of all `kinds`; the first one's docstring, and `more`, describe it."""
+    """A command with the options of all `kinds`. The docstring of the first, and `more`, describe it."""
     help, _, description = (inspect.getdoc(kinds[0]) or "").partition("\n\n")
     command = commands.add_parser(
         name, help=help.replace("\n", " "), description=f"{description.replace(chr(10), ' ')} {more}".strip()
@@ -58,5 +58,5 @@ def add_options(command: argparse.ArgumentParser, kind: type) -> None:
 
 
 def read_options(kind: type[T], options: argparse.Namespace) -> T:
-    """The dataclass, whose own checks are made here: before anything is loaded."""
+    """Make the dataclass from what was parsed. Its own checks run here, before anything is loaded."""
     return kind(**{field.name: getattr(options, field.name) for field in fields(kind)})  # type: ignore[arg-type]

@@ -40,10 +40,10 @@ class Judged(NamedTuple):
     kind: str
     chosen: int  # a token or a bin
     best: int  # the reference's
-    gap: float  # of their logits; 0: the reference chooses the same, or may
+    gap: float  # between their logits; 0 where the reference chooses the same, or has a tie
     spread: float  # standard deviation of the row's logits
-    largest: float  # of them, by magnitude
-    noise: float | None = None  # how far the recorded two likeliest are apart, less what they are here
+    largest: float  # the largest of the row by magnitude
+    noise: float | None = None  # of the distance between the two likeliest: recorded against ours
 
 
 class Reference:
@@ -52,7 +52,7 @@ class Reference:
 
     @torch.inference_mode()
     def judge(self, image: PreparedImage | None, walks: Sequence[Walk]) -> list[list[Judged]]:
-        """The choices of each walk; all that have an image have this one."""
+        """The choices of each walk. `image` is that of all walks that have one."""
         return [
             self._judge_walk(walk, hidden)
             for walk, hidden in zip(walks, self._hidden(image, walks), strict=True)
@@ -62,7 +62,7 @@ class Reference:
         """Of each walk's inputs, before the last norm: [inputs, dim]."""
         network, weight = self._network, self._network.text.wte
         length = network.config.image_prefix_length
-        # The image fills one page, which the walks share. Page 0 is nobody's.
+        # The image fills page 1, which the walks share. Page 0 is scratch.
         images = [Span(0, 0, length, [1], None, image)] if image is not None else []
         spans, num_pages = list(images), 2
         for walk in walks:
@@ -93,7 +93,7 @@ class Reference:
                     one = one._replace(noise=_noise(tokens[row], sample.top))
                 judged.append(one)
             ended = kind is Kind.OBJECT and sample.token == self._network.config.tokenizer.eos_id
-            if sample.coord is not None and not ended:  # where there is no other one, nobody looks at its x
+            if sample.coord is not None and not ended:  # after the last object, x is not used
                 logits = region.coord_logits(hidden[row : row + 1])[0].float()
                 values = region.coord_of_bin(torch.arange(len(logits), device=logits.device))
                 judged.append(judge("coord", logits, _nearest(values, sample.coord)))
@@ -107,18 +107,18 @@ class Reference:
 
 
 def _noise(logits: Tensor, top: Sequence[tuple[int, float]]) -> float:
-    """Log probabilities lie as far apart as their logits; one alone says little where it is close to 0."""
+    """Two log probabilities differ by as much as their logits, so their distance can be compared."""
     (first, of_first), (second, of_second) = top
     return abs(of_first - of_second - float(logits[first] - logits[second]))
 
 
 def _nearest(values: Tensor, value: float) -> int:
-    """The bin that was meant: devices differ in the last bit of a power."""
+    """The bin of a recorded value. Devices differ in the last bit of a power, so it is not looked up."""
     return int((values - value).abs().argmin())
 
 
 def judge(kind: str, logits: Tensor, chosen: int, readout: Readout | None = None) -> Judged:
-    """logits: one row. What cannot be chosen, by the readout, is infinitely far from the best."""
+    """logits: one row. What the readout does not allow is infinitely far from the best."""
     allowed = logits
     if readout is not None and readout.choices:
         allowed = torch.full_like(logits, -torch.inf)

@@ -1,4 +1,4 @@
-"""Who asks, and when: so many callers that each wait for their answer, or arrivals that wait for nobody.
+"""When requests are asked: by callers who each wait for their answer, or at moments fixed beforehand.
 
 Both measure from outside: a latency is what a caller waited. The engine's own account of a request, which
 comes with every answer, is kept beside it.
@@ -15,7 +15,7 @@ import numpy as np
 
 from kestrel_core.protocol.errors import EngineFailed, KestrelError
 from kestrel_core.protocol.messages import Usage
-from kestrel_tools.bench.workload import Question
+from kestrel_tools.bench.chart_questions import Question
 
 Q = TypeVar("Q")  # what is asked
 U = TypeVar("U")  # what an answer is counted as
@@ -37,7 +37,7 @@ class Answered(Generic[U]):
 
 @dataclass(frozen=True, slots=True)
 class Window(Generic[U]):
-    """What ended between two moments, with all callers busy before, throughout and at the end."""
+    """The requests that ended between two moments, while all callers were busy."""
 
     begin_s: float
     end_s: float
@@ -84,7 +84,7 @@ async def closed_loop(
         await asyncio.wait((opening, *tasks), return_when=asyncio.FIRST_COMPLETED)
         opening.cancel()
         before, begin = await look(), monotonic()
-        # The first caller who finds no question, or fails, ends it: from then on not all are busy.
+        # The first caller who finds no question, or fails, ends it: after that not all are busy.
         await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         end, after = monotonic(), await look()
         over = True
@@ -100,7 +100,7 @@ async def closed_loop(
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Of one arrival. `latency_ms` counts from when it was due: a late sender hides nothing."""
+    """What became of one arrival. `latency_ms` counts from when it was due, even if it was sent late."""
 
     due_s: float
     late_ms: float
@@ -123,7 +123,7 @@ def arrivals(rate: float, seconds: float, seed: int) -> list[float]:
 async def open_loop(
     ask: Ask[Question, Usage], questions: Iterator[Question], moments: Sequence[float]
 ) -> list[Outcome]:
-    """Asks at every moment, whatever became of the ones before. Ends when all have ended."""
+    """Asks at every moment, whether earlier requests have ended or not. Returns when all have."""
     start = monotonic()
 
     async def one(question: Question, due: float) -> Outcome:

@@ -23,17 +23,17 @@ from kestrel_core.loop.metrics import exported
 from kestrel_core.protocol.errors import EngineFailed
 from kestrel_core.protocol.messages import Usage
 from kestrel_tools.bench.callers import Answered, Ask, Counts, Window, closed_loop
+from kestrel_tools.bench.chart_questions import ChartQuestions, Question, question_texts
 from kestrel_tools.bench.charts import SIZES
+from kestrel_tools.bench.endless_query import endless_skills
 from kestrel_tools.bench.gpu import GpuWatch, find_gpu
 from kestrel_tools.bench.parts import ChartQA
 from kestrel_tools.bench.results import Bench, Row, percentile
 from kestrel_tools.bench.server import Ports, read_counts, running_server, write_endless_repository
-from kestrel_tools.bench.skill import endless_skills
 from kestrel_tools.bench.subjects import AskFor, ask_engine, ask_server, started
-from kestrel_tools.bench.workload import ChartQuestions, Question, question_texts
 from kestrel_tools.progress import told
 
-SUPPLY = 1.5  # charts for so many times the requests that the warm-up's pace foretells
+SUPPLY = 1.5  # charts are drawn for so many times the requests that the warm-up's pace predicts
 COUNTED = {
     "steps": "kestrel_steps_total",
     "prefix_hits": "kestrel_prefix_hits_total",
@@ -53,8 +53,9 @@ class Subject:
 
 
 def bench_chartqa(run: ChartQA, bench: Bench) -> None:
-    with told(bench.console) as say:
-        rows = asyncio.run(measure_chartqa(run, bench.config, say))
+    parse_device(bench.config.device)  # what is wrong with it is said before a server is started
+    with told(bench.console) as say, GpuWatch(find_gpu(bench.config.device)) as watch:
+        rows = asyncio.run(Measuring(run, bench.config, watch, say).rows())
     workload = {
         "pictures": ", ".join(f"{width}x{height}" for width, height in SIZES) + ", in equal shares, as PNG",
         "order": "A B A C B: five questions over every three pictures, none of which comes back",
@@ -67,40 +68,59 @@ def bench_chartqa(run: ChartQA, bench: Bench) -> None:
     bench.finish("chartqa", bench.config, workload, rows)
 
 
-async def measure_chartqa(run: ChartQA, config: RuntimeConfig, say: Callable[[str], None]) -> list[Row]:
-    parse_device(config.device)  # what is wrong with it is said before a server is started
-    rows: list[Row] = []
-    with GpuWatch(find_gpu(config.device)) as watch:
-        if "triton" in run.ways:
-            for batch in run.batches:
-                say(f"starting a server for {batch}")
-                async with _server(replace(config, max_batch_size=batch)) as subject:
-                    rows += await _measure(subject, "triton", batch, run, config, watch, say)
-        if "engine" in run.ways:
-            say(f"loading {config.model}")
-            model = await asyncio.to_thread(open_model, config)
-            for batch in run.batches:
-                rows += await _measure_engine(model, batch, run, config, watch, say)
+class Measuring:
+    """A run over all ways, batch sizes and lengths."""
+
+    def __init__(
+        self, run: ChartQA, config: RuntimeConfig, watch: GpuWatch, say: Callable[[str], None]
+    ) -> None:
+        self._run = run
+        self._config = config
+        self._watch = watch
+        self._say = say
+
+    async def rows(self) -> list[Row]:
+        rows: list[Row] = []
+        if "triton" in self._run.ways:
+            for batch in self._run.batches:
+                self._say(f"starting a server for {batch}")
+                async with _server(replace(self._config, max_batch_size=batch)) as subject:
+                    rows += await self._measure(subject, "triton", batch)
+        if "engine" in self._run.ways:
+            self._say(f"loading {self._config.model}")
+            model = await asyncio.to_thread(open_model, self._config)
+            for batch in self._run.batches:
+                rows += await self._measure_engine(model, batch)
                 free_memory()
-    rows.sort(key=lambda row: (row["tokens"], row["batch"], row["through"]))
-    return [{**row, "of_engine": _of_engine(row, rows)} for row in rows]
+        rows.sort(key=lambda row: (row["tokens"], row["batch"], row["through"]))
+        return [{**row, "of_engine": _of_engine(row, rows)} for row in rows]
 
+    async def _measure_engine(self, model: LoadedModel, batch: int) -> list[Row]:
+        """A function of its own, so that nothing holds the engine when it returns."""
+        async with _engine(model, replace(self._config, max_batch_size=batch), self._say) as subject:
+            return await self._measure(subject, "engine", batch)
 
-async def _measure_engine(
-    model: LoadedModel,
-    batch: int,
-    run: ChartQA,
-    config: RuntimeConfig,
-    watch: GpuWatch,
-    say: Callable[[str], None],
-) -> list[Row]:
-    """Apart, so that nothing holds the engine when it returns."""
-    async with _engine(model, replace(config, max_batch_size=batch), say) as subject:
-        return await _measure(subject, "engine", batch, run, config, watch, say)
+    async def _measure(self, subject: Subject, way: str, batch: int) -> list[Row]:
+        run, say, rows = self._run, self._say, []
+        questions = ChartQuestions(question_texts(self._config))
+        for tokens in run.tokens:
+            title = f"{way}, {batch} callers, {tokens} tokens"
+            say(f"{title}: warming up")
+            ask, num = _exactly(subject.ask, tokens), run.num_warm_up(batch)
+            supply = await asyncio.to_thread(questions.ahead, num + batch)
+            warm = await closed_loop(ask, supply, batch, max(1, num // 2), 600.0, subject.look)
+            pace = len(warm.answered) / warm.seconds
+            expected = batch + int(SUPPLY * pace * run.seconds) + 1
+            say(f"{title}: drawing charts for {expected:,} requests")
+            supply = await asyncio.to_thread(questions.ahead, 2 * batch + expected)
+            say(f"{title}: measuring for {run.seconds:g} s, about {pace * run.seconds:,.0f} requests")
+            window = await closed_loop(ask, supply, batch, 2 * batch, run.seconds, subject.look)
+            rows.append({"through": way, "batch": batch, "tokens": tokens, **summary(window, self._watch)})
+        return rows
 
 
 def free_memory() -> None:
-    """Of an engine that is gone: the next one plans its own by what is free."""
+    """Free the memory of an engine that is gone: the next one plans with what is free."""
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
@@ -136,33 +156,6 @@ async def _server(config: RuntimeConfig) -> AsyncIterator[Subject]:
                 yield Subject(ask_server(client), partial(asyncio.to_thread, read_counts, ports.metrics))
         finally:
             await asyncio.to_thread(context.__exit__, None, None, None)
-
-
-async def _measure(
-    subject: Subject,
-    way: str,
-    batch: int,
-    run: ChartQA,
-    config: RuntimeConfig,
-    watch: GpuWatch,
-    say: Callable[[str], None],
-) -> list[Row]:
-    rows = []
-    questions = ChartQuestions(question_texts(config))
-    for tokens in run.tokens:
-        title = f"{way}, {batch} callers, {tokens} tokens"
-        say(f"{title}: warming up")
-        ask, num = _exactly(subject.ask, tokens), run.num_warm_up(batch)
-        supply = await asyncio.to_thread(questions.ahead, num + batch)
-        warm = await closed_loop(ask, supply, batch, max(1, num // 2), 600.0, subject.look)
-        pace = len(warm.answered) / warm.seconds
-        expected = batch + int(SUPPLY * pace * run.seconds) + 1
-        say(f"{title}: drawing charts for {expected:,} requests")
-        supply = await asyncio.to_thread(questions.ahead, 2 * batch + expected)
-        say(f"{title}: measuring for {run.seconds:g} s, about {pace * run.seconds:,.0f} requests")
-        window = await closed_loop(ask, supply, batch, 2 * batch, run.seconds, subject.look)
-        rows.append({"through": way, "batch": batch, "tokens": tokens, **summary(window, watch)})
-    return rows
 
 
 def _exactly(ask: AskFor, tokens: int) -> Ask[Question, Usage]:
@@ -226,7 +219,7 @@ def _stages(window: Window[Usage]) -> dict[str, float | None]:
 
 
 def _growth(window: Window[Usage]) -> float | None:
-    """Of the memory the runtime sees in use, over the window."""
+    """By how much the memory that the runtime sees in use grew over the window, in MiB."""
     name = MEMORY["used_gib"]
     return window.count(name) / 2**20 if name in window.after and name in window.before else None
 

@@ -44,7 +44,7 @@ def bench_decode(run: Decode, bench: Bench) -> None:
         text = model.network.text
         if context + steps > (config.max_context or text.config.max_context):
             raise InvalidRequest(f"a context of {context:,} and {steps:,} steps exceed max_context; raise it")
-        # Before an engine is built, which may lay weights out anew.
+        # Counted before an engine is built, since that may change the layout of the weights.
         floors_ms = [1000 * decode_bytes(text, batch, context) / pace.bytes_per_s for batch in batches]
         engine = assemble_engine(model, config)
         for batch, floor_ms in zip(batches, floors_ms, strict=True):
@@ -80,12 +80,14 @@ def step_row(times: Sequence[StepTime], batch: int, floor_ms: float) -> Row:
 def time_decode(
     runtime: Runtime, shape: MoondreamConfig, batch: int, context: int, steps: int, step_tokens: int
 ) -> list[StepTime]:
-    """The steps after the warm-up. `step_tokens`: as many positions at most go into a step of the prompts."""
+    """Times of the steps after the warm-up. `step_tokens` limits the positions in a step of the prompts."""
     start = context - steps // 2 - WARM_UP_STEPS
     tables = page_tables(runtime, batch, start + WARM_UP_STEPS + steps)
     for plan in _prompts(tables, shape, start, step_tokens):
         runtime.launch(plan).collect()
-    readout = Readout(Kind.TOKEN, suppressed=(shape.tokenizer.answer_id,))  # as of a query's later tokens
+    readout = Readout(
+        Kind.TOKEN, suppressed=(shape.tokenizer.answer_id,)
+    )  # as for the later tokens of a query
     plans = (
         StepPlan([Span(slot, at, at + 1, pages, None, None, readout) for slot, pages in tables.items()])
         for at in range(start, start + WARM_UP_STEPS + steps)
@@ -94,7 +96,7 @@ def time_decode(
 
 
 def page_tables(runtime: Runtime, batch: int, length: int) -> dict[int, list[int]]:
-    """Pages of their own for sequences of so many positions, by slot. Slot 0 and page 0 are scratch."""
+    """Separate pages for each sequence of `length` positions, by slot. Slot 0 and page 0 are scratch."""
     each = -(-length // runtime.page_size)
     if 1 + batch * each > runtime.num_pages:
         raise InvalidRequest(

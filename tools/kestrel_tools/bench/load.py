@@ -15,12 +15,12 @@ from kestrel_core.build import build_engine
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.protocol.messages import Usage
 from kestrel_tools.bench.callers import Outcome, arrivals, open_loop
+from kestrel_tools.bench.chart_questions import OF_WORDS, ChartQuestions, Question, question_texts
+from kestrel_tools.bench.endless_query import endless_skills
 from kestrel_tools.bench.load_report import html_report
 from kestrel_tools.bench.parts import Page, Ramp, Thresholds
 from kestrel_tools.bench.results import Bench, Row, percentile
-from kestrel_tools.bench.skill import endless_skills
 from kestrel_tools.bench.subjects import AskFor, ask_engine, ask_server, started
-from kestrel_tools.bench.workload import OF_WORDS, ChartQuestions, Question, question_texts
 from kestrel_tools.progress import told
 
 WARM_UP_REQUESTS = 20
@@ -53,7 +53,7 @@ def bench_load(ramp: Ramp, thresholds: Thresholds, page: Page, bench: Bench) -> 
 
 
 def find_knee(rows: Sequence[Row]) -> float | None:
-    """Of steps in the order of their rates."""
+    """The highest rate up to which all held. `rows` are in the order of their rates."""
     knee = None
     for row in rows:
         if not row["held"]:
@@ -93,7 +93,7 @@ async def _measure(
 
 
 def summary(rate: float, seconds: float, outcomes: Sequence[Outcome]) -> Row:
-    """Latencies are of those that were answered; what was not is an error, and counted as one.
+    """Latencies are those of answered requests; all others are counted as errors.
 
     The pace of answers is over the whole step, and beyond it where the last ones came later.
     """

@@ -19,7 +19,7 @@ from kestrel_tools.bench.parts import Prefill
 from kestrel_tools.bench.results import Bench, Row
 from kestrel_tools.bench.vision import NINE_CROPS, random_picture
 
-WORDS = 15  # so 745 positions, of a published model
+WORDS = 15  # which makes 745 positions with a published model
 WARM_UP = 3
 
 
@@ -34,7 +34,7 @@ def bench_prefill(run: Prefill, bench: Bench) -> None:
             step_tokens=max(bench.config.max_step_tokens, most * tokens),
             kv_cache_tokens=bench.config.kv_cache_tokens or most * (tokens + 16) + 16,
         )
-        # Before an engine is built, which may lay weights out anew; and FLOPs are as many as requests.
+        # Counted before an engine is built, since that may change the layout of the weights.
         flops = prefill_flops(text, 1, shape.image_prefix_length, WORDS)
         engine = assemble_engine(model, config)
         runtime: Runtime = engine.loop.runtime
@@ -68,7 +68,7 @@ def _step(runtime: Runtime, plan: StepPlan) -> None:
 
 
 def prompts(runtime: Runtime, shape: MoondreamConfig, count: int, image: PreparedImage) -> StepPlan:
-    """A step of `count` whole prompts: the picture's span and the words', the last of which is read."""
+    """A step of `count` whole prompts: a span for the picture and one for the words, whose last is read."""
     prefix = shape.image_prefix_length
     rng = np.random.default_rng(0)
     spans = []

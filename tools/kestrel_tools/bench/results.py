@@ -26,7 +26,7 @@ WIDE = 200  # columns of a table in a log
 
 
 class Column(NamedTuple):
-    key: str  # of a row; a dot leads into a part of it
+    key: str  # in a row; a dot leads into a nested part
     title: str
     form: str = ",.1f"
 
@@ -34,7 +34,7 @@ class Column(NamedTuple):
 class Section(NamedTuple):
     title: str
     columns: tuple[Column, ...]
-    rows: str = "measured"  # where they stand in the document
+    rows: str = "measured"  # the document's entry that holds the rows
 
 
 def section(title: str, *columns: Column | Sequence[Column], rows: str = "measured") -> Section:
@@ -201,7 +201,7 @@ class Bench:
         measured: Sequence[Row],
         **more: Any,
     ) -> dict[str, Any]:
-        """Make the document and show it. No `config`: of a server, and only the asking machine is known."""
+        """Make the document and show it. `config` is None for a server elsewhere: its machine is not known."""
         origin = provenance(config.device if config is not None else "cpu")
         document = {
             "bench": name,
@@ -219,7 +219,7 @@ class Bench:
 
 
 def show(document: Mapping[str, Any], console: Console, file: Path | None) -> None:
-    """The tables to the terminal, the document into `file`."""
+    """Print the tables, and write the document into `file`."""
     console = wide(console)
     for line in headlines(document):
         console.print(line, markup=False, highlight=False)
@@ -300,6 +300,6 @@ def shown(row: Mapping[str, Any], column: Column) -> str:
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The least value that so large a share of all does not exceed: one that was really seen."""
+    """The smallest of the values that at least this share of all do not exceed."""
     assert values and 0 < share <= 1
     return sorted(values)[ceil(share * len(values)) - 1]

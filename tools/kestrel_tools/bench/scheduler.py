@@ -32,10 +32,10 @@ from kestrel_core.skills.standard import standard_skills
 from kestrel_tools.bench.machine import cpu_name
 from kestrel_tools.bench.parts import Scheduler as Run
 
-PAGE_SIZE = 10  # of both generations: it divides their image prefix
+PAGE_SIZE = 10  # as in both generations: it divides their image prefix
 PROMPT_TOKENS = 64
 WARM_UP_STEPS = 50
-BLOCK_STEPS = 50  # that one engine runs before it is the other's turn
+BLOCK_STEPS = 50  # that one engine runs before the next one
 TARGET_US = 300
 PHASES = ("plan", "commit", "publish", "step")
 
@@ -85,7 +85,7 @@ def bench_scheduler(run: Run, console: Console) -> None:
 
 
 class Subject:
-    """One engine under measurement: `running` sequences decode for ever, `waiting` never get a slot."""
+    """An engine that is measured: `running` sequences decode for ever, `waiting` ones never get a slot."""
 
     def __init__(self, language: Language, tokens: list[int], running: int, waiting: int, steps: int) -> None:
         max_context = 2 * PROMPT_TOKENS + running + WARM_UP_STEPS + steps
@@ -104,7 +104,10 @@ class Subject:
             Metrics(),
         )
         self._times_ns: dict[str, list[int]] = {phase: [] for phase in PHASES}
-        rng, heard = random.Random(0), deque[Event](maxlen=1)  # as quick as an outbox that others empty
+        rng, heard = (
+            random.Random(0),
+            deque[Event](maxlen=1),
+        )  # costs as little as an outbox that another thread empties
         for index in range(running + waiting):
             words = "".join(rng.choices("abcdefgh ", k=PROMPT_TOKENS - 1 + rng.randrange(PAGE_SIZE))) + "."
             settings = Settings(max_tokens=2 * max_context, seed=index)
@@ -125,7 +128,7 @@ class Subject:
             step = perf_counter_ns() - began - runtime.launch_ns
             times["plan"].append(scheduler.plan_ns)
             times["commit"].append(scheduler.commit_ns)
-            # All that is neither of the two: taking arrivals in, chunks into sinks, counters.
+            # The rest: taking in arrivals, giving chunks to sinks, counting.
             times["publish"].append(step - scheduler.plan_ns - scheduler.commit_ns)
             times["step"].append(step)
 
@@ -160,7 +163,7 @@ class TimedScheduler(Scheduler):
 
 
 class InstantRuntime:
-    """Knows what it will have sampled as soon as it is asked, and notes how long it took to make that up."""
+    """Draws its samples as soon as a step is launched, and notes how long that took."""
 
     overlaps = True
     page_size = PAGE_SIZE

@@ -56,7 +56,7 @@ class Measured:
     pieces_per_s: float
     p50_ms: float
     p95_ms: float
-    piece_us: float | None = None  # what a further piece costs: streaming against whole answers, the same way
+    piece_us: float | None = None  # cost of a further piece: streaming compared with whole answers
 
 
 def bench_serving(run: Serving, console: Console) -> None:
@@ -165,7 +165,7 @@ def _over_http(port: int, threads: ThreadPoolExecutor) -> Ask:
 
 
 def _wordy_tokenizer() -> str:
-    """Words for all ids that are no bytes, a space behind each: then nearly every token makes a piece."""
+    """A word with a space behind it for every id that is no byte: nearly every token then makes a piece."""
     document = json.loads(byte_document(MOONDREAM_TINY))
     vocabulary = document["model"]["vocab"]
     free = sorted(set(range(MOONDREAM_TINY.text.vocab_size)) - set(vocabulary.values()))

@@ -16,26 +16,26 @@ from time import monotonic
 
 from kestrel_core.build import Engine, build_engine, parse_device
 from kestrel_core.engine import InferenceEngine
+from kestrel_tools.bench.chart_questions import question_texts
 from kestrel_tools.bench.memory import Moment, columns, complaints, look, summary, timeline
-from kestrel_tools.bench.mixture import Mixture, make_call
 from kestrel_tools.bench.parts import Soak
 from kestrel_tools.bench.results import COMPUTED, Bench, Row
-from kestrel_tools.bench.workload import question_texts
+from kestrel_tools.bench.soak_requests import Mixture, make_call
 from kestrel_tools.progress import told
 
-EVERY_S = 1.0  # memory is looked at
-CLOSE_S = 60.0  # for an engine to stop that has nothing to do
+EVERY_S = 1.0  # between two looks at memory
+CLOSE_S = 60.0  # that an idle engine may take to stop
 MAX_FAILURES = 100  # by then there is enough to look at
 
 
 @dataclass(slots=True)
 class Tally:
-    """Of one kind of requests."""
+    """Counts of one kind of requests."""
 
     requests: int = 0
     answered: int = 0
     left: int = 0  # by their callers
-    refused: int = 0  # as they had to be
+    refused: int = 0  # rightly
     failed: int = 0
     waited_s: float = 0.0  # for answers and refusals
 
@@ -75,7 +75,7 @@ class Load:
         )
 
     async def run(self, each_second: Callable[[], None]) -> None:
-        """Ends when all requests have, or are given up."""
+        """Returns when all requests have ended or were given up."""
         self._began_s = monotonic()
         async with asyncio.TaskGroup() as group:
             callers = [group.create_task(self._ask_and_ask()) for _ in range(self._callers)]
@@ -101,11 +101,11 @@ class Load:
             except Exception as error:  # whatever it is, nobody expects it
                 tally.failed += 1
                 self.problems[f"{call.kind}: {type(error).__name__}: {error}"[:200]] += 1
-            await asyncio.sleep(0)  # some refusals are given without waiting, and the others want their turn
+            await asyncio.sleep(0)  # some refusals come without waiting, and other callers must run too
 
 
 class ErrorLog(logging.Handler):
-    """What the engine logs as an error while it still answers: a step that failed and was tried again."""
+    """Counts errors that the engine logs while it still answers, such as a step that was tried again."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
@@ -169,7 +169,7 @@ def bench_soak(run: Soak, bench: Bench) -> bool:
 
 
 def lost(engine: Engine) -> list[str]:
-    """What an engine that has stopped still holds. Nobody turns it any more, so its books can be read."""
+    """What an engine still holds after it has stopped."""
     metrics = {**engine.metrics(), "open": engine.loop.num_open}
     names = ("open", "queued", "queued_bytes", "running", "pages_used")
     found = [f"after the run, {name} is {metrics[name]:,}" for name in names if metrics[name]]
@@ -181,7 +181,7 @@ def lost(engine: Engine) -> list[str]:
 
 
 def _close(engine: Engine) -> bool:
-    """In a thread of its own: one who waits for an engine that hangs would hang as well."""
+    """Close in a thread, so that an engine that hangs does not hang the benchmark too."""
     thread = threading.Thread(target=engine.close, name="soak-close", daemon=True)
     thread.start()
     thread.join(CLOSE_S)
@@ -206,6 +206,6 @@ def _workload(run: Soak, callers: int) -> Row:
 
 
 def _memory(moment: Moment) -> str:
-    """In a few words: of the device, where there is one."""
+    """Memory in a few words: the device's, where there is one."""
     name, size = ("device", moment.device) if moment.device is not None else ("host", moment.host)
     return f"{name} {size / 2**20:,.0f} MiB" if size is not None else "memory unknown"

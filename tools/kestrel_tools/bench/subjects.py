@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kestrel_core.build import Engine
 from kestrel_core.engine import InferenceEngine
 from kestrel_core.protocol.messages import EngineResult, Usage
-from kestrel_tools.bench.workload import Question
+from kestrel_tools.bench.chart_questions import Question
 
 if TYPE_CHECKING:
     from kestrel_client import AsyncClient  # which needs gRPC, and an engine does not

@@ -27,7 +27,7 @@ def bench_vision(run: Vision, bench: Bench) -> None:
     serial = count()
     with paced_model(bench.config, bench.console) as (model, pace, say):
         vision = model.network.vision
-        # Before an engine is built, which may lay weights out anew.
+        # Counted before an engine is built, since that may change the layout of the weights.
         flops = [vision_flops(vision, len(tilings(crops)), crops) for crops in run.crops]
         engine = assemble_engine(model, bench.config)
         encode = engine.runtime.encode_image.encode_many
@@ -49,7 +49,7 @@ def bench_vision(run: Vision, bench: Bench) -> None:
 
 
 def tilings(crops: int) -> list[tuple[int, int]]:
-    """Of pictures that have so many crops to encode: nine each, and the rest in a picture of one row.
+    """Tilings of pictures that together have so many crops: nine each, and the rest in a picture of one row.
 
     A picture has one crop to encode, its only tile being the global one, or one more than it has tiles: at
     least three. So two that are left are two pictures.

@@ -67,7 +67,7 @@ def parity(options: ParityOptions, engine: RuntimeConfig, console: Console) -> b
 
 
 def _layout(folder: Path) -> ModuleType:
-    """The module that knows how this folder's golden values lie."""
+    """The module that reads this kind of golden folder."""
     if not folder.is_dir():
         raise BadCheckpoint(f"{folder} is not a folder; give one with a checkpoint and its golden values")
     if (folder / "expected.json").is_file():
@@ -78,7 +78,7 @@ def _layout(folder: Path) -> ModuleType:
 
 
 def _refuse_damaged(folder: Path) -> None:
-    """Half a golden file is named here in one sentence, not by whichever stage trips over it."""
+    """Name a damaged golden file at once, in one sentence, before some stage fails on it."""
     for file in folder.glob("*.json"):
         read_json(file)
     for file in folder.glob("*.safetensors"):

@@ -48,7 +48,7 @@ def check_engine(
     judge: Judge | None,
     console: Console,
 ) -> None:
-    """`encode_image` knows the pictures already: vision is not what these runs are about."""
+    """`encode_image` remembers the pictures already, so vision is not computed again."""
     language = model.language
 
     def check(
@@ -59,7 +59,7 @@ def check_engine(
         times: int = 1,
         preempt: float = 0.0,
     ) -> Engine:
-        """Run all of `chosen`, with up to `gaps` steps between two arrivals, `times` over on one engine."""
+        """Run all of `chosen` `times` over on one engine, with up to `gaps` steps between two arrivals."""
         engine = assemble_engine(model, config, SkillRegistry(GoldenSkill()), overlaps=gaps % 2 == 1)
         engine.runtime.encode_image = encode_image
         rng = random.Random(len(chosen))
@@ -99,7 +99,7 @@ def check_engine(
 def _run_all(
     engine: Engine, runs: Sequence[GoldenRun], gaps: int, rng: random.Random, preempt: float
 ) -> list[NotedReply | KestrelError]:
-    """`preempt` is how likely a step is followed by somebody having to give way, whatever room there is."""
+    """`preempt` is the probability that a sequence is preempted after a step, whatever room there is."""
     replies: dict[str, NotedReply] = {}
     failed: dict[str, KestrelError] = {}
     for index, run in enumerate(runs):
@@ -122,7 +122,7 @@ def _run_all(
 
 
 def _most_positions(run: GoldenRun, model: LoadedModel) -> int:
-    """What the run may come to: its prompt, and all that its limits let it say, thoughts included."""
+    """Positions that the run may need: its prompt, and the longest answer and reasoning it may give."""
     settings = run.request.settings
     said = 2 * (settings.max_tokens or 0) if run.tokens is not None else 3 * (settings.max_objects or 0)
     return model.network.config.image_prefix_length + len(prompt_of(run, model.language).inputs) + said + 4

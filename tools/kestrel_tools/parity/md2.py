@@ -127,7 +127,7 @@ def _check_units(folder: Path, golden: Golden, subject: Subject) -> None:
     model, device = subject.model, subject.device
     region, dtype = model.region, model.text.wte.dtype
     if dtype == torch.bfloat16 and (folder / "bf16.safetensors").is_file():
-        # Rounded phases span turns: bfloat16 encodings agree with bfloat16 ones only.
+        # In bfloat16 a phase is off by whole periods, so these encodings agree with bfloat16 ones only.
         rounded = load_file(folder / "bf16.safetensors").items()
         golden.tensors |= {k.removeprefix("region."): v for k, v in rounded if k.startswith("region.")}
     coords, sizes = golden["coord_in"].to(device), golden["size_in"].to(device)
@@ -142,7 +142,7 @@ def _check_units(folder: Path, golden: Golden, subject: Subject) -> None:
     bins = torch.arange(region.config.num_size_bins, device=device)
     golden.close("region decoders", "bin_to_size", region.size_of_bin(bins))
     for name, norm in (("vision", model.vision.post_ln), ("text", model.text.post_ln)):
-        # Always in float32: rounded to bfloat16, the rows would lose what tells one epsilon from another.
+        # Always in float32: in bfloat16 the rows could not tell one epsilon from another.
         x, weight, bias = golden[f"ln.{name}.post_ln.x"].to(device), norm.weight.float(), norm.bias.float()
         y = F.layer_norm(x, norm.normalized_shape, weight, bias, norm.eps)
         golden.close("layer norm", f"ln.{name}.post_ln.y", y)
@@ -181,7 +181,7 @@ def _check_sampling(key: str, golden: Golden) -> None:
     assert named is not None
     vector, temperature, top_p = named.groups()
     ours = probabilities(golden[f"sampling.{vector}.logits"], float(temperature), float(top_p))
-    if vector.startswith("ties"):  # which of equals is kept first is the sort's own choice
+    if vector.startswith("ties"):  # the order of equal values is the sort's own choice
         golden.report.close("sampling", key, *(p.sort(descending=True).values for p in (ours, golden[key])))
     else:
         golden.close("sampling", key, ours)
@@ -284,7 +284,7 @@ def _gaze_runs(
     image: PreparedImage,
     settings: Settings,
 ) -> Iterator[GoldenRun]:
-    """Gaze is a point request under the legacy words, with the eye's place in the prompt."""
+    """Gaze is a point request with the legacy words, and the place of the eye in the prompt."""
     for index, gaze in enumerate(gazes):
         x, y = gaze["eye"]
         points = [gaze["gaze"]] if gaze["gaze"] is not None else []

@@ -122,7 +122,7 @@ def _check_experts(golden: Golden, subject: Subject) -> None:
         if x.dtype == torch.float32:
             wrong = int((~same).sum())
             report.add("MoE choice", f"block {layer}", wrong, "differences", 0.0)
-        # Where rounding turned a near-tie, another expert was right to be asked.
+        # Where rounding decided a near tie otherwise, the other expert is right as well.
         chosen = golden[f"{layer}.expert_weights"]
         report.close("MoE weights", f"block {layer}", weights.cpu()[same], chosen[same])
         report.close("MoE output", f"block {layer}", mlp(x).cpu()[same], golden[f"{layer}.out"][same])
@@ -185,7 +185,7 @@ def _check_first_logits(
     subject: Subject,
     language: Language,
 ) -> None:
-    """Logits behind the last prompt of each run; where reasoning comes first, its golden tokens are fed."""
+    """Logits after the last prompt of each run. Where reasoning comes first, its golden tokens are fed."""
     if not golden.tensors or not (folder / "runs.json").is_file():
         return
     documents = json.loads((folder / "runs.json").read_text())
@@ -194,7 +194,7 @@ def _check_first_logits(
             image = prepared.get(run["image"]) if run["image"] else None
             grounded = language.config.tokenizer.coord_id in run.get("reasoning", {}).get("tokens", ())
             if f"{skill}.{index}" not in golden or (run["image"] and image is None) or grounded:
-                continue  # the values of grounded coordinates are not told
+                continue  # the golden folder does not have the values of grounded coordinates
             request = _request(skill, run, image)
             inputs = [*SKILLS[skill].prompt(request, language).inputs]
             thought = run.get("reasoning")

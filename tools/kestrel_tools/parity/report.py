@@ -11,7 +11,7 @@ from torch import Tensor
 
 Measure = Literal[
     "relative L2",  # of each tensor; the worst one counts
-    "relative RMS",  # over all values of a stage: in bfloat16 a single expert's choice may tip over
+    "relative RMS",  # over all values of a stage, since in bfloat16 a single expert's choice may flip
     "max |a-b| / (1+|b|)",
     "grey levels",
     "mean grey levels",
@@ -83,7 +83,7 @@ class Report:
         kept = self.stages.setdefault(stage, Stage(stage, measure, tolerance))
         kept.count += 1
         kept.note = note or kept.note
-        if not deviation <= kept.worst:  # NaN counts as worse
+        if not deviation <= kept.worst:  # true for NaN as well
             kept.worst, kept.where = deviation if deviation == deviation else float("inf"), where
 
     @property
@@ -107,7 +107,7 @@ class Report:
         return table
 
     def document(self) -> dict[str, Any]:
-        """The last line of output. A deviation that JSON cannot say, infinite or undefined, is null."""
+        """The last line of output. A deviation that is infinite or NaN, which JSON cannot say, is null."""
         return {
             "passed": self.passed,
             "stages": [

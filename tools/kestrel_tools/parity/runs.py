@@ -1,4 +1,4 @@
-"""Golden decodes of every skill, driven through the runtime one sequence at a time, and their verdict."""
+"""Golden decodes of every skill: run through the runtime one sequence at a time, then compared or judged."""
 
 from collections.abc import Callable, Sequence
 from copy import deepcopy
@@ -27,7 +27,7 @@ BOX_TOLERANCE = 1e-6
 
 @dataclass(frozen=True)
 class GoldenRun:
-    """One request and what it gave. `tokens` are those emitted, an end token left out; None where unknown."""
+    """One request and its golden answer. `tokens` are without the end token, and None where unknown."""
 
     stage: str
     where: str
@@ -83,7 +83,7 @@ def drive(runtime: Runtime, image_prefix_length: int) -> Decode:
 
 
 class Judge:
-    """Judges choices by their margins, where rounding may turn a near tie and golden answers are not ours.
+    """Judges choices by their margins: for dtypes in which rounding may decide a near tie either way.
 
     The reference is the same network in float32, plain torch. Outside float32 two right computations choose
     differently only where two logits lie near each other, so a choice is good when, by the reference, it lies
@@ -94,7 +94,9 @@ class Judge:
         self._reference = Reference(deepcopy(network).float())
         self._language = language
         self._tolerance = tolerance
-        self._gaps: dict[tuple[str, tuple[Choice, ...]], list[float]] = {}  # most runs choose alike each time
+        self._gaps: dict[
+            tuple[str, tuple[Choice, ...]], list[float]
+        ] = {}  # most runs choose the same every time
 
     def check(self, stage: str, run: GoldenRun, reply: NotedReply, report: Report) -> None:
         key = run.where, tuple(reply.choices)
@@ -114,7 +116,7 @@ class Judge:
 def check_runs(
     runs: Sequence[GoldenRun], language: Language, decode: Decode, report: Report, judge: Judge | None
 ) -> None:
-    """Everything must be equal to what is golden, or, where there is a judge, as good by its reference."""
+    """Without a judge, everything must equal the golden values. A judge compares margins instead."""
     agreed = total = 0
     for run in runs:
         prompt = prompt_of(run, language)
@@ -168,7 +170,7 @@ def _check_objects(
 def _emitted(reply: NotedReply, language: Language) -> tuple[list[int], list[int]]:
     """Tokens of the reasoning and of the answer, without the ones that ended them."""
     ids = language.config.tokenizer
-    # The reasoning ends where something else than its last token is fed: the answer's prompt.
+    # Reasoning ends where the prompt of the answer is fed instead of the last token.
     cut = next((at for at, choice in enumerate(reply.choices, 1) if choice.fed is not None), 0)
     tokens = [choice.sample.token for choice in reply.choices]
     thought, said = ([t for t in part if t is not None] for part in (tokens[:cut], tokens[cut:]))

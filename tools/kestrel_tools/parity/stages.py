@@ -1,4 +1,4 @@
-"""Stages that both formats have."""
+"""What both formats of golden folders have in common."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -47,14 +47,14 @@ class Golden:
 
 
 def embeddings(folder: Path, end: str) -> dict[str, Tensor]:
-    """Of every image, by its name; `end` is what the folder calls them by behind it."""
+    """Golden embeddings by the image's name; `end` is what the keys have behind that name."""
     file = folder / "vision.safetensors"
     golden = load_file(file) if file.is_file() else {}
     return {key.removesuffix(end): value for key, value in golden.items() if key.endswith(end)}
 
 
 def probabilities(logits: Tensor, temperature: float, top_p: float) -> Tensor:
-    """What would be sampled from, token by token."""
+    """The probability of each token after temperature and nucleus."""
     best, order = nucleus(logits, Sampling(temperature, top_p))
     return torch.zeros_like(best).scatter(0, order, best)
 

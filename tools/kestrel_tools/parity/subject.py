@@ -18,7 +18,7 @@ class Subject:
     model: Moondream
     device: torch.device
     encode_image: Callable[[PreparedImage], Tensor]
-    # Golden embeddings by image, where the text stages shall not inherit the rounding of the vision stages.
+    # Golden embeddings by image, for runs in which text must not inherit the rounding of vision.
     embeddings: Mapping[str, Tensor] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

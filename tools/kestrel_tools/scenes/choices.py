@@ -1,4 +1,4 @@
-"""`kestrel eval choices`: whether plain torch would have made recorded choices, and where not, how nearly.
+"""`kestrel eval choices`: whether plain torch makes the recorded choices, and where not, how near it comes.
 
 Greedy choices of two right computations differ only where two logits lie within rounding of each other, so a
 difference is explained by its gap: how far, by the reference, what was chosen lies below the best. Gaps are
@@ -34,11 +34,17 @@ from .pictures import Pictures, open_pictures
 from .record import Record, Recorded, crops_digest, prepare
 from .verdict import UNITS, Verdict
 
-# Roundings that two right computations may differ by. The two logits themselves are rounded, which makes 2 in
-# 16 bits, and what they are computed from was rounded in every layer; in float32 sums are rounded at each of
-# their terms besides, and devices sum in different orders. What was measured is in docs/performance.md.
+# By how many roundings two right computations may differ. In 16 bits the two logits themselves are rounded,
+# which makes 2, and so was every layer before them. In float32 a sum is rounded at each of its terms, and
+# devices add in different orders. Measured values are in docs/performance.md.
 NEAR = {"float32": 64.0, "bfloat16": 4.0, "float16": 4.0}
-MODEL = ("model", "model_path", "tokenizer_path", "weights", "seed")  # of a config: which model it is
+MODEL = (
+    "model",
+    "model_path",
+    "tokenizer_path",
+    "weights",
+    "seed",
+)  # the fields of a config that say which model it is
 COLUMNS = (
     *("what", "choices", "equal", "different", "far"),
     *("gap in logits: median", "largest", "in spreads: median", "largest", "in roundings: median", "largest"),

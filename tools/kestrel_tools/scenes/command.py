@@ -143,7 +143,7 @@ def _asked(
 def _about_record(
     options: EvalOptions, config: RuntimeConfig, model: LoadedModel, num_pictures: int
 ) -> dict[str, Any]:
-    """What a record says of the run it is of. The first three lines are what its pictures are drawn from."""
+    """What a record says about its run. Its pictures are drawn from the first three entries."""
     return {
         "seed": options.seed,
         "num_pictures": num_pictures,
@@ -162,7 +162,7 @@ def _document(
         if options.url
         else {"model": config.model_path or config.model, "device": config.device, "dtype": config.dtype}
     )
-    device = config.device if options.url is None else "cpu"  # nothing is known of a server's
+    device = config.device if options.url is None else "cpu"  # of a server nothing is known
     return {
         **through,
         **provenance(device),

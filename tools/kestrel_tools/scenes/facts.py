@@ -82,7 +82,7 @@ def facts(rng: Random, scene: Scene) -> Fact:
 
 
 def wanted(rng: Random, scene: Scene, present: float = 0.75) -> Wanted:
-    """A description, of something in the scene or of something that may well not be."""
+    """A description: of something in the scene, or of something that is probably not in it."""
     if scene.things and rng.random() < present:
         thing = rng.choice(scene.things)
         colour, shape, size = thing.colour, thing.shape, thing.size
@@ -118,7 +118,7 @@ def target(rng: Random, scene: Scene) -> tuple[str, tuple[Thing, ...]]:
 
 
 def other_thing(rng: Random) -> str:
-    """Something this world has none of, known by name or not at all."""
+    """Something that is not in this world: a known word, or random letters."""
     if rng.random() < 0.75:
         return rng.choice(OTHER_THINGS)
     letters = "".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=rng.randint(3, 7)))
@@ -157,13 +157,13 @@ def _only(rng: Random, scene: Scene) -> tuple[str, Thing] | None:
 
 
 def _about(kind: str, question: str, answer: str, words: str, thing: Thing, article: str = "") -> Fact:
-    """That the thing of these words is what the answer says."""
+    """The fact that a thing, called by these words, is what the answer says."""
     sentence = f"The {words} is {article}{answer}."
     return Fact(kind, question, answer, sentence, ((f"the {words}", (thing,)),))
 
 
 def _colour(rng: Random, scene: Scene) -> Fact | None:
-    found = _described(rng, scene, "shape", "size shape", "")  # the last where there is but one thing
+    found = _described(rng, scene, "shape", "size shape", "")  # "" fits where there is one thing only
     if found is None:
         return None
     thing, words = found[0], rng.choice(found[1]).words()
@@ -194,7 +194,7 @@ def _where(rng: Random, scene: Scene) -> Fact | None:
         return None
     words, thing = found
     if any(abs(c - third) < 0.05 for c in thing.centre for third in (1 / 3, 2 / 3)):
-        return None  # nobody could say
+        return None  # too near to a border to say
     return _about("place", question_of(rng, "where", words), place(thing), words, thing, "at the ")
 
 

@@ -29,7 +29,7 @@ from .answers import Answer, Answers
 
 FORMAT = "kestrel choices 1"
 SKILLS = ("query", "caption", "detect", "point", "segment")
-TOP = 2  # tokens whose log probabilities are noted, if any are: their distance is that of their logits
+TOP = 2  # tokens whose log probabilities are noted with --logprobs
 
 
 def choice_to_json(choice: Choice) -> dict[str, Any]:
@@ -63,12 +63,12 @@ class Recorded(NamedTuple):
     """A request and what the engine chose for it."""
 
     picture: str  # its name
-    number: int  # of the request, among those about its picture
+    number: int  # counts the requests about this picture
     skill: str
     arguments: Mapping[str, Any]
     crops: str | None  # a digest of what the encoder saw; None: asked without the picture
     choices: Sequence[Choice]
-    error: str | None = None  # why there are no more
+    error: str | None = None  # why there are no more choices
 
     def to_json(self) -> dict[str, Any]:
         return {**self._asdict(), "choices": [*map(choice_to_json, self.choices)]}
@@ -104,7 +104,7 @@ class NotedSkill:
 
 
 class Recording:
-    """Give its `skills` to an engine and ask that engine `through` it."""
+    """Give `skills` to an engine, then ask that engine by what `through` returns."""
 
     def __init__(self, file: TextIO, vision: VisionConfig, logprobs: bool) -> None:
         standard = standard_skills()
@@ -157,7 +157,7 @@ def prepare(picture: bytes, vision: VisionConfig) -> PreparedImage:
 
 
 def crops_digest(image: PreparedImage) -> str:
-    """Not of the file: two machines may draw or decode a picture differently by a shade."""
+    """Of the pixels and not of the file: two machines may draw or decode a file slightly differently."""
     return blake2b(image.crops.tobytes(), digest_size=8).hexdigest()
 
 
@@ -195,7 +195,7 @@ class Record:
 def recording(
     path: Path, about: Mapping[str, Any], settings: Settings, vision: VisionConfig, logprobs: bool
 ) -> Iterator[Recording]:
-    """Written as the answers come: of a run that is stopped there is what it had."""
+    """The file is written as answers come, so a run that is stopped leaves what it had."""
     with path.open("w", encoding="utf-8") as file:
         write_line(file, {"format": FORMAT, **about, "settings": asdict(settings)})
         yield Recording(file, vision, logprobs)

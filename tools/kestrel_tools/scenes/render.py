@@ -28,11 +28,11 @@ from .world import (
 )
 
 Arrays = dict[str, NDArray[np.float32]]
-OVERSAMPLE = 8  # of a letter's dot
+OVERSAMPLE = 8  # pixels along a side of a letter's dot
 
 
 def scene_arrays(scenes: Sequence[Scene]) -> Arrays:
-    """What is drawn, as numbers: a row a picture, -1 for a shape or a letter that is not there."""
+    """What is drawn, as numbers: one row for each picture, -1 for a shape or letter that is not there."""
     count = len(scenes)
     arrays = {
         "unit": np.array([scene.unit for scene in scenes], np.float32),
@@ -62,7 +62,7 @@ def scene_arrays(scenes: Sequence[Scene]) -> Arrays:
 
 
 class Painter:
-    """Draws batches of scenes. Compiled, one program each serves pictures of every size."""
+    """Draws batches of scenes. If compiled, each part is one program for pictures of every size."""
 
     def __init__(self, compiled: bool = False) -> None:
         def part(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -100,7 +100,7 @@ def _thing(picture: Tensor, thing: Tensor, covered: Tensor, inner: Tensor) -> Te
 def _cover(
     thing: Tensor, unit: Tensor, x: Tensor, y: Tensor, height: int, width: int
 ) -> tuple[Tensor, Tensor]:
-    """How much of each pixel a thing covers, and how much what is inside its rim: [n, height, width]."""
+    """How much of each pixel a thing covers, and how much its inside without the rim: [n, height, width]."""
     unit_x, unit_y = unit[:, 0, None, None], unit[:, 1, None, None]
     shape, at_x, at_y, radius, angle, form = (thing[:, i, None, None] for i in range(6))
     u, v = (x - at_x) / (unit_x * radius), (y - at_y) / (unit_y * radius)
@@ -126,7 +126,7 @@ def _ground(ground: Tensor, x: Tensor, y: Tensor, fine: Tensor, coarse: Tensor) 
 
 
 def _distance(shape: Tensor, x: Tensor, y: Tensor, form: Tensor) -> Tensor:
-    """Signed, negative inside, of shapes of radius 1. y runs downwards."""
+    """Signed distance to a shape of radius 1, negative inside. y runs downwards."""
     is_a = {name: shape == index for index, name in enumerate(SHAPES)}
     radius = torch.hypot(x, y)
     hole = torch.where(is_a["ring"], ring_hole(form), 0.0)
@@ -198,5 +198,5 @@ def to_device(array: NDArray[Any], device: torch.device) -> Tensor:
 
 @cache
 def _glyphs(device: torch.device) -> Tensor:
-    """Made once for a device: each making would wait for it."""
+    """Made once for each device: copying it there makes the host wait."""
     return torch.from_numpy(font.glyphs()).to(device)

@@ -21,7 +21,7 @@ from .pictures import Picture
 from .score import Grade, Outcome, box_of, path_of
 
 COLUMNS, PICTURE, MARGIN, LINE = 4, (340, 260), 14, 15
-LETTERS = 58  # of a line below a picture
+LETTERS = 58  # in a line below a picture
 INK = ("#e6005c", "#0072ff", "#00a35a", "#ff7a00", "#8a2be2", "#009aa6", "#b8860b", "#c71585")
 RIGHT, WRONG, PLAIN = "#137333", "#c5221f", "#202124"
 
@@ -80,7 +80,7 @@ def write_svg(path: Path, width: float, height: float, parts: Sequence[str]) -> 
 
 
 def _rasterise(svg: str) -> pyvips.Image:
-    # `intake.images` has blocked this loader, since libvips does not trust it with strangers' files.
+    # `intake.images` blocks this loader: libvips does not trust it with files of strangers.
     pyvips.operation_block_set("VipsForeignLoadSvg", False)
     try:
         return pyvips.Image.svgload_buffer(svg.encode(), scale=1.5, unlimited=True).flatten().copy_memory()
