@@ -43,7 +43,7 @@ TO_YCC = ((0.299, 0.587, 0.114), (-0.168736, -0.331264, 0.5), (0.5, -0.418688, -
 
 
 def jpeg(picture: Tensor, much: Tensor) -> Tensor:
-    """The rounding of a JPEG: blocks of 8 in luma, of 16 in chroma. `much` from 0 (quality 95) to 1 (40)."""
+    """Rounds as a JPEG does: blocks of 8 in luma, 16 in chroma. `much` is 0 (quality 95) to 1 (40)."""
     height, width = picture.shape[-2:]
     padded = F.pad(picture, (0, -width % 16, 0, -height % 16), mode="replicate")
     planes = torch.einsum("ij,njhw->nihw", _constant("to_ycc", picture.device), padded)
@@ -89,7 +89,7 @@ def _resize(picture: Tensor, height: int, width: int) -> Tensor:
 
 @cache
 def _constant(name: str, device: torch.device) -> Tensor:
-    """Made once for a device: each making would wait for it."""
+    """Made once for each device: copying it there makes the host wait."""
     match name:
         case "luma":
             return torch.tensor(LUMA, dtype=torch.float32).view(8, 8).to(device)

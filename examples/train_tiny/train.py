@@ -36,9 +36,9 @@ from .teacher import Teacher
 from .words import TOKENIZER
 
 WEIGHTS = {"token": 1.0, "coord": 0.4, "size": 0.4, "talk": 0.1, "balance": 0.01}
-TALK_EVERY = 4  # steps: small talk is learnt soon
+TALK_EVERY = 4  # steps, since small talk is learnt soon
 WEIGHT_DECAY = 0.05
-RESUME_PARTS = 2  # none so large that it cannot be sent around
+RESUME_PARTS = 2  # files, so that none is too large to be sent
 
 
 def main() -> None:
@@ -201,7 +201,7 @@ class Trainer:
 def split_parameters(
     model: Moondream, muon: bool
 ) -> tuple[list[torch.nn.Parameter], list[torch.nn.Parameter], list[torch.nn.Parameter]]:
-    """The matrices inside the network, for Muon; those at its ends; and what is not decayed."""
+    """The matrices inside the network, for Muon; those at its ends; and all that has no weight decay."""
     inner, outer, plain = [], [], []
     for name, parameter in model.named_parameters():
         if not parameter.requires_grad:
@@ -284,12 +284,12 @@ def train(
 
 
 def schedule(progress: float) -> float:
-    """High for half the way, then down in a straight line."""
+    """High for the first half, then down in a straight line."""
     return min(1.0, 0.01 + 0.99 * 2 * (1 - min(1.0, progress)))
 
 
 def save(model: Moondream, out: Path, steps: int) -> None:
-    """Replaced whole, so that a run that is cut short leaves its last checkpoint."""
+    """Each file is replaced as a whole, so a run that is cut short leaves its last checkpoint."""
     weights = {f"model.{name}": p.detach().cpu().contiguous() for name, p in model.named_parameters()}
     _write(out / "model.safetensors", {name: p.to(torch.bfloat16) for name, p in weights.items()}, steps)
     document = {"model_type": "moondream3", "config": asdict(model.config)}

@@ -85,9 +85,7 @@ def time_decode(
     tables = page_tables(runtime, batch, start + WARM_UP_STEPS + steps)
     for plan in _prompts(tables, shape, start, step_tokens):
         runtime.launch(plan).collect()
-    readout = Readout(
-        Kind.TOKEN, suppressed=(shape.tokenizer.answer_id,)
-    )  # as for the later tokens of a query
+    readout = Readout(Kind.TOKEN, suppressed=(shape.tokenizer.answer_id,))  # as later in a query
     plans = (
         StepPlan([Span(slot, at, at + 1, pages, None, None, readout) for slot, pages in tables.items()])
         for at in range(start, start + WARM_UP_STEPS + steps)

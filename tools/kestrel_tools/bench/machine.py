@@ -69,7 +69,7 @@ def find_commit() -> str | None:
 
 
 def cpu_name() -> str:
-    """As Linux tells it, or the architecture: on other systems, and on ARM, whose kernels give numbers only."""
+    """As Linux tells it; on other systems, and on ARM, which gives only numbers, the architecture."""
     cpuinfo = Path("/proc/cpuinfo")
     lines = cpuinfo.read_text().splitlines() if cpuinfo.is_file() else []
     return next(

@@ -201,7 +201,7 @@ class Bench:
         measured: Sequence[Row],
         **more: Any,
     ) -> dict[str, Any]:
-        """Make the document and show it. `config` is None for a server elsewhere: its machine is not known."""
+        """Make the document and show it. `config` is None for a server, whose machine is not known."""
         origin = provenance(config.device if config is not None else "cpu")
         document = {
             "bench": name,

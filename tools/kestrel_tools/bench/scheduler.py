@@ -104,10 +104,7 @@ class Subject:
             Metrics(),
         )
         self._times_ns: dict[str, list[int]] = {phase: [] for phase in PHASES}
-        rng, heard = (
-            random.Random(0),
-            deque[Event](maxlen=1),
-        )  # costs as little as an outbox that another thread empties
+        rng, heard = random.Random(0), deque[Event](maxlen=1)  # which costs as little as an outbox
         for index in range(running + waiting):
             words = "".join(rng.choices("abcdefgh ", k=PROMPT_TOKENS - 1 + rng.randrange(PAGE_SIZE))) + "."
             settings = Settings(max_tokens=2 * max_context, seed=index)

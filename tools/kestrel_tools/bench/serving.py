@@ -43,9 +43,8 @@ NUM_PICTURES = 8
 SETTINGS: dict[str, Any] = {"temperature": 0.0, "max_tokens": 16}
 QUESTION = "What is in this picture?"
 
-Ask = Callable[
-    [tuple[bytes, bool]], Awaitable[int]
-]  # a picture, whether to stream; gives the number of pieces
+# Given a picture and whether to stream, returns the number of pieces.
+Ask = Callable[[tuple[bytes, bool]], Awaitable[int]]
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from kestrel_core.protocol.messages import EngineResult
 from kestrel_tools.bench.charts import SIZES, draw_chart
 
 # Width, height: small and thin ones, of one tile; usual ones, up to 6 megapixels; very long ones, with more
-# crops than the tiling's budget. Pictures of random sizes are added, so that buffers of many sizes are needed.
+# crops than the tiling's budget. Pictures of random sizes are added: buffers of many sizes are needed.
 PHOTOS = (
     *((1, 1), (64, 48), (378, 378), (3000, 120)),
     *((640, 480), (768, 1024), (1280, 720), (1920, 1080), (2048, 1536), (3000, 2000)),
@@ -231,5 +231,5 @@ def with_comment(file: bytes, text: bytes) -> bytes:
 
 
 def _even(rng: Random, least: float, most: float) -> float:
-    """A number between the two, even on a logarithmic scale, so that small ones are as frequent as large ones."""
+    """A number between the two, evenly spread on a logarithmic scale."""
     return float(least * (most / least) ** rng.random())

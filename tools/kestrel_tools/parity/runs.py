@@ -94,9 +94,8 @@ class Judge:
         self._reference = Reference(deepcopy(network).float())
         self._language = language
         self._tolerance = tolerance
-        self._gaps: dict[
-            tuple[str, tuple[Choice, ...]], list[float]
-        ] = {}  # most runs choose the same every time
+        # Most runs choose the same every time, so what was judged once is kept.
+        self._gaps: dict[tuple[str, tuple[Choice, ...]], list[float]] = {}
 
     def check(self, stage: str, run: GoldenRun, reply: NotedReply, report: Report) -> None:
         key = run.where, tuple(reply.choices)

@@ -38,13 +38,7 @@ from .verdict import UNITS, Verdict
 # which makes 2, and so was every layer before them. In float32 a sum is rounded at each of its terms, and
 # devices add in different orders. Measured values are in docs/performance.md.
 NEAR = {"float32": 64.0, "bfloat16": 4.0, "float16": 4.0}
-MODEL = (
-    "model",
-    "model_path",
-    "tokenizer_path",
-    "weights",
-    "seed",
-)  # the fields of a config that say which model it is
+MODEL = ("model", "model_path", "tokenizer_path", "weights", "seed")  # fields of a config
 COLUMNS = (
     *("what", "choices", "equal", "different", "far"),
     *("gap in logits: median", "largest", "in spreads: median", "largest", "in roundings: median", "largest"),

@@ -1,4 +1,4 @@
-"""Asks the same requests in several ways. Batch, cache, preemption and streaming must not change an answer."""
+"""Asks the same requests in several ways: batch, cache, preemption and streams must not change an answer."""
 
 import random
 from collections.abc import Callable, Iterator, Sequence

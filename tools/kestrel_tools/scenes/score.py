@@ -141,7 +141,7 @@ def _objects(asked: Asked, outcome: Mapping[str, Any], said: str, picture: Pictu
 
 
 def _pointed(skill: str, points: Sequence[tuple[float, float]], asked: Asked, picture: Picture) -> Hits:
-    """A point hits when it lies within the outer outline of a shape that was meant: a ring counts as filled."""
+    """A point hits when it lies within the outer outline of a shape that was meant: rings count as filled."""
     left: list[Thing] = list(asked.things)
     hit = 0
     for point in points:

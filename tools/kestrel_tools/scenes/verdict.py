@@ -42,7 +42,7 @@ class Different(NamedTuple):
 
 class Verdict:
     def __init__(self, rounding: float, near: float, num_expected: int) -> None:
-        """`rounding`: half a step of the engine's dtype at 1; `near`: how many of them explain a difference."""
+        """`rounding`: half a step of the engine's dtype at 1. `near` of them explain a difference."""
         self._rounding = rounding
         self._near = near
         self._num_expected = num_expected
