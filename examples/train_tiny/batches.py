@@ -22,12 +22,12 @@ from kestrel_tools.scenes.world import MAX_OBJECTS, Scene, draw_scene
 
 from .teacher import Task, Teacher, bin_of_coord, bin_of_size, small_talk
 
-# Tasks behind one image, by the positions each may take: questions; lists and thoughts; captions and paths.
-# With the image's 197 they are 560, a length that attention with a mask likes.
+# One task a slot behind each image, and the positions it may take: questions; lists and reasoning; captions
+# and outlines. With the image's 197 they make 560, a length at which attention with a mask is fast.
 SLOTS = (20, 20, 20, 20, 24, 24, 32, 40, 64, 99)
 TALK_LENGTH = 64
 
-# How often a batch is tiled so, and for which aspect ratios: as `choose_tiling` does it for common sizes.
+# Share of batches with each tiling, and its aspect ratios: as `choose_tiling` does it for common sizes.
 TILINGS: dict[tuple[int, int], tuple[float, float, float]] = {
     (1, 1): (0.25, 0.33, 3.0),
     (2, 2): (0.24, 0.6, 1.65),
@@ -39,16 +39,16 @@ TILINGS: dict[tuple[int, int], tuple[float, float, float]] = {
     (4, 1): (0.02, 0.2, 0.31),
 }
 
-# Steps in which easy batches, of one tile and few shapes, become rare: what is where is learnt from them.
+# Easy batches (one tile, few shapes) become rare over these steps: the model first learns places from them.
 EASY_STEPS = 1500
 EASY_OBJECTS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Sequences of one length, flat: what is fed, and what is read where. Indices count rows * length."""
+    """Sequences of one length: what is fed, and what is read where. Indices are into rows * length, flat."""
 
-    ids: NDArray[np.int32]  # [rows, length], 0 where a coordinate or a size is fed, and behind the end
+    ids: NDArray[np.int32]  # [rows, length]; 0 where a coordinate or a size is fed, and after the end
     coord_at: NDArray[np.int32]
     coord_in: NDArray[np.float32]
     size_at: NDArray[np.int32]
@@ -65,7 +65,7 @@ class Rows:
 @dataclass(frozen=True, slots=True)
 class Batch:
     tiling: tuple[int, int]
-    zoom: float  # of the drawn picture against what the encoder takes: below 1, a small picture was enlarged
+    zoom: float  # size of the drawn picture relative to the encoder's: below 1, a small picture is enlarged
     scenes: Arrays
     rows: Rows  # behind the image prefix, the slots one after another
     talk: Rows  # without a picture
@@ -92,7 +92,7 @@ def draw_tiling(rng: Random) -> tuple[int, int]:
 def draw_scenes(
     rng: Random, tiling: tuple[int, int], zoom: float, count: int, config: MoondreamConfig, most: int
 ) -> list[Scene]:
-    """`zoom` below 1: a picture of few pixels, which was enlarged."""
+    """`zoom` below 1: a picture of few pixels, which is enlarged."""
     _, low, high = TILINGS[tiling]
     vision = config.vision
     pixels = tuple(int(min(1.0, zoom) * (n * vision.window_px + 2 * vision.margin_px)) for n in tiling)
@@ -158,7 +158,7 @@ def short_talk(rng: Random, teacher: Teacher) -> Task:
 
 
 def lay(tasks: list[list[Task]], slots: tuple[int, ...], config: MoondreamConfig) -> Rows:
-    """Every row's tasks into its slots."""
+    """Put the tasks of each row into its slots."""
     length = sum(slots)
     starts = np.cumsum((0, *slots[:-1])).tolist()
     ids = np.zeros((len(tasks), length), np.int32)
@@ -220,7 +220,7 @@ def lay(tasks: list[list[Task]], slots: tuple[int, ...], config: MoondreamConfig
 
 
 def weight_of(task: Task) -> float:
-    """Of each of its tokens. A caption's many words are mostly easy; a word is read by its letters."""
+    """Weight of each token of a task. Captions count less, having many easy words; reading counts double."""
     count = sum(sample.token is not None for sample in task.answer)
     weight: float = (2.0 if task.kind == "read" else 1.0) / count**0.5
     return weight

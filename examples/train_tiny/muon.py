@@ -38,7 +38,7 @@ class Muon:
 
 
 def orthogonal(matrices: Tensor) -> Tensor:
-    """Every singular value moved near to 1, by a polynomial of the matrix: products alone."""
+    """Moves every singular value near to 1 by a polynomial of the matrix, which takes products alone."""
     x = matrices.bfloat16() if matrices.is_cuda else matrices
     tall = x.shape[-2] > x.shape[-1]
     if tall:

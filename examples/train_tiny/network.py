@@ -36,7 +36,7 @@ class AllExperts(MoE):
             logits = self.router(h.float())
         best, ids = logits.topk(self.experts_per_token, dim=-1)
         weights = torch.zeros_like(logits).scatter(-1, ids, F.softmax(best, dim=-1))  # [tokens, experts]
-        # The share of tokens an expert gets times the probability it is given: least when all are used alike.
+        # Share of tokens of each expert times its mean probability: smallest when all are used equally.
         used = (weights.detach() > 0).float().mean(0) / self.experts_per_token
         self.balance = len(used) * (used * logits.softmax(-1).mean(0)).sum()
         both = F.linear(h, self.fc1.weight.flatten(0, 1)).unflatten(-1, (len(used), -1))
@@ -69,7 +69,7 @@ def _first_value(
     if leaf == "coord_features":
         return _frequencies(shape[1], 64.0)[None]
     if leaf == "size_features":
-        # Widths in the first half of the columns, heights in the second: each is told apart by itself.
+        # Widths use the first half of the columns, heights the second, so that neither disturbs the other.
         half = shape[1] // 2
         features = torch.zeros(shape)
         features[0, :half], features[1, half:] = _frequencies(half, 32.0), _frequencies(shape[1] - half, 32.0)
@@ -96,15 +96,14 @@ def full_precision(device: torch.device) -> AbstractContextManager[object]:
 
 
 class Together:
-    """Attention of a batch with one layout: an image prefix seen both ways, then slots that see it and
-    themselves."""
+    """Attention of a batch with one layout: an image prefix, then slots that see it and themselves."""
 
     def __init__(self, batch: int, prefix: int, slots: tuple[int, ...], device: torch.device) -> None:
         self._batch, self._prefix = batch, prefix
         slot = torch.repeat_interleave(torch.arange(len(slots)), torch.tensor(slots))
         own = (slot[:, None] == slot) & (torch.arange(len(slot))[:, None] >= torch.arange(len(slot)))
         seen = torch.cat((torch.ones(len(slot), prefix, dtype=torch.bool), own), 1)
-        # As what is added to the scores: the fast kernels take it as it is.
+        # In the form that is added to the scores, which the fast kernels take as it is.
         dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
         self._mask = torch.zeros(seen.shape, dtype=dtype).masked_fill(~seen, -torch.inf).to(device)
 
@@ -141,7 +140,7 @@ def image_embeddings(
     if per_picture == 1:
         local = whole
     else:
-        # Pictures become channels for the stitching and the pooling, which know one picture only.
+        # Pictures become channels, since stitching and pooling take one picture only.
         tiles = encoded[:, 1:].permute(1, 2, 0, 3).flatten(2)
         pooled = pool(stitch(tiles, tiling, vision.config), vision.config.grid)
         local = pooled.flatten(0, 1).unflatten(-1, (count, -1)).transpose(0, 1)
@@ -180,7 +179,7 @@ class Fed:
 
 
 def embed(model: Moondream, fed: Fed, jitter: bool) -> Tensor:
-    """[rows, length, dim]. `jitter` feeds coordinates a little off, as the model's own will be."""
+    """[rows, length, dim]. `jitter` adds small errors to fed coordinates, as the model's own have."""
     x = model.text.embed(fed.ids).flatten(0, 1).float()
     coords, sizes = fed.coord_in, fed.size_in
     if jitter:
@@ -209,7 +208,7 @@ def losses(model: Moondream, hidden: Tensor, fed: Fed) -> dict[str, Tensor]:
 
 
 def near(logits: Tensor, bins: Tensor) -> Tensor:
-    """Cross entropy against a narrow bell around the right bin, less what that bell costs at best."""
+    """Cross entropy against a narrow bell around the right bin, less its lowest possible value."""
     offsets = torch.arange(logits.shape[-1], device=logits.device) - bins[..., None]
     bell = torch.softmax(-(offsets**2) / (2 * SMOOTHING**2), dim=-1)
     least = math.log(SMOOTHING * math.sqrt(2 * math.pi * math.e))
@@ -217,5 +216,5 @@ def near(logits: Tensor, bins: Tensor) -> Tensor:
 
 
 def balance(model: nn.Module) -> Tensor:
-    """1 when all experts are used alike."""
+    """1 when all experts are used equally."""
     return torch.stack([part.balance for part in model.modules() if isinstance(part, AllExperts)]).mean()

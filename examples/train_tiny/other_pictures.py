@@ -59,7 +59,7 @@ TEXTS = (
     "42",
     "365",
 )
-SHARP = 3  # times larger drawn than saved, so that edges are smooth
+SHARP = 3  # drawn so many times larger than saved, so that edges are smooth
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +213,7 @@ def fill(pen: ImageDraw.ImageDraw, picture: Image.Image, one: Drawn, rgb: Rgb, r
     edge = (20, 20, 20) if sum(rgb) > 120 else (240, 240, 240)
     if not holes:
         pen.polygon(outer, fill=rgb)
-        if rim:  # inside, so that the box stays what it is
+        if rim:  # drawn inside, so that the box does not change
             mask = Image.new("L", picture.size)
             ImageDraw.Draw(mask).polygon(outer, fill=255)
             lines = Image.new("L", picture.size)
@@ -234,7 +234,7 @@ def main(folder: Path, count: int, seed: int) -> None:
         picture, entry = new_picture(rng)
         suffix = rng.choice(("png", "jpg"))
         file = f"{index:04d}.{suffix}"
-        picture.save(folder / file, quality=rng.randint(60, 95))  # which a PNG does not mind
+        picture.save(folder / file, quality=rng.randint(60, 95))  # a PNG ignores the quality
         entries.append({"file": file, **entry})
     (folder / "truth.json").write_text(json.dumps(entries) + "\n", encoding="utf-8")
 

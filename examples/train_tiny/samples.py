@@ -30,7 +30,7 @@ RGB: dict[str, Rgb] = {
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A shape by name, with its middle as fractions of the picture, and a radius of its shorter side."""
+    """A shape by name. Its middle is in fractions of the picture, its radius in those of the shorter side."""
 
     colour: str
     shape: str

@@ -25,8 +25,8 @@ class Task:
     kind: str  # what it is scored as
     prompt: tuple[Input, ...]
     answer: tuple[Sample, ...]
-    text: str = ""  # the answer in words, where it is in words
-    things: tuple[Thing, ...] = ()  # what is to be found, where something is
+    text: str = ""  # the answer, if it is in words
+    things: tuple[Thing, ...] = ()  # what is to be found
 
     @property
     def length(self) -> int:
@@ -55,7 +55,7 @@ class Teacher:
         return Task(kind, (*prompt, *template.suffix), self._text(answer), answer)
 
     def _thought(self, fact: Fact) -> tuple[Sample, ...]:
-        """Looks before it answers: what counts is pointed at, between the grounding tokens."""
+        """Reasoning that points at what counts, between the grounding tokens."""
         shown = [(words, things) for words, things in fact.evidence if things]
         if fact.kind == "count" and not shown:
             return self._plain(f"I see no {fact.evidence[0][0]}.")

@@ -26,18 +26,19 @@ from kestrel_core.config import RuntimeConfig
 from kestrel_core.moondream.config import MOONDREAM_TINY
 from kestrel_core.moondream.model import Moondream
 from kestrel_tools.scenes import render
-from kestrel_tools.scenes.command import EvalOptions, eval_scenes
+from kestrel_tools.scenes.command import eval_scenes
+from kestrel_tools.scenes.options import EvalOptions
 
-from . import batches, network, pictures
+from . import batches, camera, network, pictures
 from .batches import SLOTS, TALK_LENGTH, Batch
 from .muon import Muon
 from .teacher import Teacher
 from .words import TOKENIZER
 
 WEIGHTS = {"token": 1.0, "coord": 0.4, "size": 0.4, "talk": 0.1, "balance": 0.01}
-TALK_EVERY = 4  # steps: small talk is learnt soon
+TALK_EVERY = 4  # steps, since small talk is learnt soon
 WEIGHT_DECAY = 0.05
-RESUME_PARTS = 2  # none so large that it cannot be sent around
+RESUME_PARTS = 2  # files, so that none is too large to be sent
 
 
 def main() -> None:
@@ -127,9 +128,11 @@ class Trainer:
             fused=self.device.type == "cuda",
         )
         self._painter = render.Painter(compiled)
+        self._wear: Callable[..., Tensor] = camera.wear
         self._features: Callable[..., Tensor] = network.features
         self._decode: Callable[..., Tensor] = _decode
         if compiled:
+            self._wear = torch.compile(camera.wear, dynamic=True)
             self._features = torch.compile(network.features, dynamic=True)
             self._decode = torch.compile(_decode, dynamic=False)
 
@@ -143,8 +146,8 @@ class Trainer:
             for n in batch.tiling
         )
         scenes = render.to_tensors(batch.scenes, self.device)
-        picture = self._painter.worn(self._painter.draw(scenes, height, width, None), None)
-        return render.cut_crops(picture, batch.tiling, vision)
+        picture = camera.worn(self._painter.draw(scenes, height, width, None), None, self._wear)
+        return camera.cut_crops(picture, batch.tiling, vision)
 
     def step(self, batch: Batch, rate: float) -> dict[str, Tensor]:
         found = self.losses(batch)
@@ -198,7 +201,7 @@ class Trainer:
 def split_parameters(
     model: Moondream, muon: bool
 ) -> tuple[list[torch.nn.Parameter], list[torch.nn.Parameter], list[torch.nn.Parameter]]:
-    """The matrices inside the network, for Muon; those at its ends; and what is not decayed."""
+    """The matrices inside the network, for Muon; those at its ends; and all that has no weight decay."""
     inner, outer, plain = [], [], []
     for name, parameter in model.named_parameters():
         if not parameter.requires_grad:
@@ -281,12 +284,12 @@ def train(
 
 
 def schedule(progress: float) -> float:
-    """High for half the way, then down in a straight line."""
+    """High for the first half, then down in a straight line."""
     return min(1.0, 0.01 + 0.99 * 2 * (1 - min(1.0, progress)))
 
 
 def save(model: Moondream, out: Path, steps: int) -> None:
-    """Replaced whole, so that a run that is cut short leaves its last checkpoint."""
+    """Each file is replaced as a whole, so a run that is cut short leaves its last checkpoint."""
     weights = {f"model.{name}": p.detach().cpu().contiguous() for name, p in model.named_parameters()}
     _write(out / "model.safetensors", {name: p.to(torch.bfloat16) for name, p in weights.items()}, steps)
     document = {"model_type": "moondream3", "config": asdict(model.config)}

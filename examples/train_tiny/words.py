@@ -12,7 +12,7 @@ from pathlib import Path
 
 TOKENIZER = Path(__file__).parents[2] / "kestrel_core/bundled/moondream-tiny/tokenizer.json"
 
-# Words with the space before them; capitals, digits and all else one by one: print is read by letter.
+# Lower-case words with the space before them. All else letter by letter, as printed words are read.
 PIECES = r" ?[a-z]+|[A-Z]|[0-9]|[^a-zA-Z0-9]"
 
 

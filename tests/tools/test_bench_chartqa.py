@@ -26,13 +26,7 @@ from kestrel_core.skills.spec import Language
 from kestrel_core.skills.text import QuerySkill
 from kestrel_core.triton.serve import REPOSITORY
 from kestrel_tools.bench.callers import Answered, Counts, Window, closed_loop
-from kestrel_tools.bench.chartqa import ChartQA, _exactly, _of_engine, summary
-from kestrel_tools.bench.charts import SIZES, draw_chart
-from kestrel_tools.bench.gpu import GpuWatch, find_gpu
-from kestrel_tools.bench.results import SECTIONS
-from kestrel_tools.bench.server import parse_counts, write_endless_repository
-from kestrel_tools.bench.skill import EndlessQuery
-from kestrel_tools.bench.workload import (
+from kestrel_tools.bench.chart_questions import (
     OF_BYTES,
     OF_WORDS,
     ROUND,
@@ -41,6 +35,13 @@ from kestrel_tools.bench.workload import (
     plan,
     question_texts,
 )
+from kestrel_tools.bench.chartqa import _exactly, _of_engine, summary
+from kestrel_tools.bench.charts import SIZES, draw_chart
+from kestrel_tools.bench.endless_query import EndlessQuery
+from kestrel_tools.bench.gpu import GpuWatch, find_gpu
+from kestrel_tools.bench.parts import ChartQA
+from kestrel_tools.bench.results import SECTIONS
+from kestrel_tools.bench.server import parse_counts, write_endless_repository
 from kestrel_tools.commands import main
 
 USAGE = Usage(212, 3, 0, queue_time_ms=2.0, prefill_time_ms=5.0, decode_time_ms=4.0, ttft_ms=7.0)
@@ -241,7 +242,7 @@ def test_the_servers_model_is_the_products_but_for_its_query(
     assert spec is not None and spec.loader is not None
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
-    model, product = module.TritonPythonModel, module.product.TritonPythonModel
+    model, product = module.TritonPythonModel, module.Product
     assert issubclass(model, product) and product.skills is None
     assert isinstance(model.skills["query"], EndlessQuery) and model.skills["caption"].name == "caption"
     ours, theirs = (folder / "moondream/config.pbtxt" for folder in (repository, REPOSITORY))
@@ -268,7 +269,7 @@ def test_the_engine_is_measured_and_the_result_names_everything(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder, file = save_tiny(tmp_path / "tiny"), tmp_path / "results" / "chartqa.json"
-    command = ["bench", "chartqa", "--batch", "1,3", "--tokens", "3,7", "--seconds", "0.4", "--warm-up", "2"]
+    command = ["bench", "chartqa", "--batch", "1,3", "--tokens", "3,7", "--seconds", "0.4", "--warm-up", "6"]
     engine = ["--model-path", str(folder), "--device", "cpu", "--step-tokens", "512"]
     assert main([*command, *engine, "--json", str(file), "--commit", "abc"]) == 0
     document = json.loads(file.read_text())

@@ -15,10 +15,11 @@ from tiny_folder import save_tiny
 from kestrel_core.protocol.errors import InvalidRequest, Overloaded
 from kestrel_core.protocol.messages import Usage
 from kestrel_tools.bench.callers import Outcome, arrivals, open_loop
-from kestrel_tools.bench.load import WARM_UP_REQUESTS, Ramp, Thresholds, find_knee, summary
+from kestrel_tools.bench.chart_questions import Question
+from kestrel_tools.bench.load import WARM_UP_REQUESTS, find_knee, summary
 from kestrel_tools.bench.load_report import html_report, ticks
+from kestrel_tools.bench.parts import Ramp, Thresholds
 from kestrel_tools.bench.results import markdown, percentile
-from kestrel_tools.bench.workload import Question
 from kestrel_tools.commands import main
 
 USAGE = Usage(212, 3, 0, 2.0, 5.0, 4.0, 7.0)

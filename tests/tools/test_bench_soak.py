@@ -27,9 +27,12 @@ from kestrel_core.protocol.errors import EngineFailed, InvalidRequest
 from kestrel_core.protocol.messages import Chunk, EngineResult, Finished, Request, Usage, parse_settings
 from kestrel_core.skills.registry import builtin_skills
 from kestrel_core.skills.spec import Language
+from kestrel_tools.bench.chart_questions import OF_BYTES
 from kestrel_tools.bench.charts import draw_chart
 from kestrel_tools.bench.memory import Moment, columns, complaints, look, summary, timeline
-from kestrel_tools.bench.mixture import (
+from kestrel_tools.bench.parts import Soak
+from kestrel_tools.bench.soak import MAX_FAILURES, ErrorLog, Load, lost
+from kestrel_tools.bench.soak_requests import (
     BAD_ARGUMENTS,
     PHOTOS,
     WEIGHTS,
@@ -39,8 +42,6 @@ from kestrel_tools.bench.mixture import (
     make_call,
     with_comment,
 )
-from kestrel_tools.bench.soak import MAX_FAILURES, ErrorLog, Load, Soak, lost
-from kestrel_tools.bench.workload import OF_BYTES
 from kestrel_tools.commands import main
 
 TINY = tiny_config(2, vocab_size=300)
@@ -191,7 +192,7 @@ def test_callers_lose_patience_or_had_a_deadline(engine: InferenceEngine) -> Non
 def test_a_request_without_an_answer_hangs_and_ends_the_run() -> None:
     model = LoadedModel(tiny_model(TINY), Language(TINY, Tokenizer.of_bytes(TINY)), torch.device("cpu"))
     still = assemble_engine(model, RuntimeConfig(device="cpu"))  # nobody turns its loop
-    load = Load(InferenceEngine(still), mixture(), Soak(3600.0, callers=3, deadline_s=0.05))
+    load = Load(InferenceEngine(still), mixture(), Soak(3600.0, deadline_s=0.05), callers=3)
     asyncio.run(load.run(lambda: None))
     assert 1 <= load.num_hung <= 3 and not load.problems
     assert sum(tally.failed for tally in load.tallies.values()) == load.num_hung
@@ -201,7 +202,7 @@ def test_a_request_without_an_answer_hangs_and_ends_the_run() -> None:
 
 def test_an_engine_that_refuses_everybody_does_not_keep_the_run_going(engine: InferenceEngine) -> None:
     asyncio.run(engine.shutdown())
-    load = Load(engine, mixture(), Soak(3600.0, callers=3))
+    load = Load(engine, mixture(), Soak(3600.0), callers=3)
     asyncio.run(load.run(lambda: None))
     assert MAX_FAILURES <= sum(load.problems.values()) <= MAX_FAILURES + 2
     assert any("Overloaded: the server is shutting down" in problem for problem in load.problems)

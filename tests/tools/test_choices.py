@@ -17,12 +17,12 @@ from kestrel_core.loop.step import Kind, Readout
 from kestrel_core.protocol.errors import EngineFailed, UnsupportedSkill
 from kestrel_core.protocol.messages import Request
 from kestrel_tools.commands import main
+from kestrel_tools.reference import judge
 from kestrel_tools.scenes.answers import Answer, EngineAnswers
 from kestrel_tools.scenes.asking import SETTINGS, Asked
 from kestrel_tools.scenes.choices import NEAR, check
 from kestrel_tools.scenes.pictures import NewPictures, new_picture
 from kestrel_tools.scenes.record import Record, Recorded, Recording
-from kestrel_tools.scenes.reference import judge
 from kestrel_tools.scenes.verdict import Verdict
 
 pytestmark = pytest.mark.usefixtures("one_thread")

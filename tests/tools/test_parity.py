@@ -1,7 +1,6 @@
 """`kestrel parity` over the golden folders: what it passes, what it notices, and what it refuses."""
 
 import json
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from safetensors.torch import load_file, save_file
 from kestrel_core.build import load_model
 from kestrel_core.runtime.torch_runtime import TorchRuntime, best_page_size
 from kestrel_tools.commands import main
-from kestrel_tools.parity import md3
+from kestrel_tools.parity import command, engine_runs, md3
 from kestrel_tools.parity.report import Report
 from kestrel_tools.parity.runs import check_runs, drive
 from kestrel_tools.parity.subject import Subject
@@ -61,23 +60,6 @@ MD3_STAGES |= {"MoE weights", "MoE output", "float8 experts", "region encoders",
 MD3_STAGES |= {"prefill inputs", "prefill blocks", "first logits", "sampling", "streaming", "prompts"}
 MD3_DECODES = {"decode query", "decode caption", "decode detect", "decode detect places", "decode point"}
 MD3_DECODES |= {"decode point places", "decode reasoning", "decode spatial"}
-
-
-@pytest.fixture(scope="module")
-def golden(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return lay_out("md2", tmp_path_factory.mktemp("md2"))
-
-
-@pytest.fixture
-def folder(golden: Path, tmp_path: Path) -> Path:
-    """A copy to damage, small enough to be run in seconds: one picture, few runs."""
-    copy = tmp_path / "folder"
-    shutil.copytree(golden, copy, ignore=shutil.ignore_patterns("crops_tall.npz", "tiling.json"))
-    expected = json.loads((copy / "expected.json").read_text())
-    kept = "tiling", "prefix_len", "query0", "caption_short", "detect0"
-    expected["small"] = {key: expected["small"][key] for key in kept}
-    (copy / "expected.json").write_text(json.dumps(expected))
-    return copy
 
 
 @pytest.fixture
@@ -133,7 +115,7 @@ def md3_report(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Report]:
         report = Report(md3.FLOAT32_MEASURE, md3.FLOAT32_TOLERANCE)
         md3.check_stages(folder, subject, model.language, report)
         runs = list(md3.runs(folder, subject, model.language))
-        check_runs(runs, model.language, drive(runtime, config.image_prefix_length), report, exact=True)
+        check_runs(runs, model.language, drive(runtime, config.image_prefix_length), report, judge=None)
     yield report
 
 
@@ -222,158 +204,43 @@ def test_one_changed_expectation_is_missed_where_it_stands(
     assert stage["worst_at"] == where and stage["deviation"] > stage["tolerance"]
 
 
-# What is refused: exit code 2, and one sentence.
+# The whole engine, where rounding turns near ties and golden answers are no measure.
 
 
-def edit_config(folder: Path, section: str, **values: object) -> None:
-    document = json.loads((folder / "config.json").read_text())
-    document[section] |= values
-    (folder / "config.json").write_text(json.dumps(document))
+@pytest.fixture
+def decodes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for stage in ("vision", "text", "unit"):  # the decodes alone
+        (folder / f"{stage}.safetensors").unlink()
+    monkeypatch.setattr(engine_runs, "BATCH_SIZES", (3,))
+    return folder
 
 
-def half(path: Path) -> None:
-    content = path.read_bytes()
-    path.write_bytes(content[: len(content) // 2])
+def engine_stages(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {stage["stage"]: stage for stage in document["stages"] if stage["stage"].startswith("engine")}
 
 
-def no_folder(folder: Path) -> None:
-    shutil.rmtree(folder)
+def test_an_engine_in_bfloat16_is_judged_by_its_margins(decodes: Path, parity: Parity) -> None:
+    code, document = parity("--json", "--engine", "--dtype", "bfloat16", decodes)
+    assert (code, document["passed"]) == (0, True)
+    stages = engine_stages(document)
+    assert set(stages) == {
+        "engine alone, then cached",
+        "engine without the cache",
+        "engine mixed, 3 at a time",
+        "engine preempted and resumed",
+    }
+    assert all(stage["measure"] == "gap / largest logit" for stage in stages.values())
+    assert all(stage["values"] > 50 and stage["tolerance"] == 5e-2 for stage in stages.values())
 
 
-def a_file(folder: Path) -> None:
-    shutil.rmtree(folder)
-    folder.write_text("")
-
-
-def no_golden_values(folder: Path) -> None:
-    (folder / "expected.json").unlink()
-
-
-def empty_folder(folder: Path) -> None:
-    shutil.rmtree(folder)
-    folder.mkdir()
-
-
-def no_checkpoint(folder: Path) -> None:
-    for file in folder.glob("*.safetensors"):
-        file.unlink()
-
-
-def half_checkpoint(folder: Path) -> None:
-    half(folder / "model.safetensors")
-
-
-def half_golden_tensors(folder: Path) -> None:
-    half(folder / "text.safetensors")
-
-
-def half_expectations(folder: Path) -> None:
-    half(folder / "expected.json")
-
-
-def half_crops(folder: Path) -> None:
-    half(folder / "crops_small.npz")
-
-
-def half_picture(folder: Path) -> None:
-    half(folder / "images" / "small.png")
-
-
-def no_picture(folder: Path) -> None:
-    (folder / "images" / "small.png").unlink()
-
-
-def config_of_the_other_generation(folder: Path) -> None:
-    shutil.copyfile(GOLDEN / "md3/config.json", folder / "config.json")
-
-
-def impossible_heads(folder: Path) -> None:
-    edit_config(folder, "text", n_heads=3)
-
-
-def other_width(folder: Path) -> None:
-    edit_config(folder, "text", ff_dim=513)
-
-
-def config_that_is_no_json(folder: Path) -> None:
-    half(folder / "config.json")
-
-
-def no_tokenizer(folder: Path) -> None:
-    (folder / "tokenizer.json").unlink()
-
-
-def half_a_tokenizer(folder: Path) -> None:
-    half(folder / "tokenizer.json")
-
-
-def small_vocabulary(folder: Path) -> None:
-    document = json.loads((folder / "tokenizer.json").read_text())
-    document["added_tokens"][0]["id"] = 4000
-    document["model"]["vocab"]["<|endoftext|>"] = 4000
-    (folder / "tokenizer.json").write_text(json.dumps(document))
-
-
-def refusal(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
-    assert main(["parity", *map(str, arguments)]) == 2
-    captured = capsys.readouterr()
-    [line] = captured.err.splitlines()
-    assert line.startswith("kestrel: ") and "Traceback" not in line
-    assert "{" not in captured.out
-    return line
-
-
-@pytest.mark.parametrize(
-    ("damage", "said"),
-    [
-        (no_folder, "is not a folder"),
-        (a_file, "is not a folder"),
-        (empty_folder, "has neither expected.json nor runs.json"),
-        (no_golden_values, "has neither expected.json nor runs.json"),
-        (no_checkpoint, "holds no checkpoint"),
-        (half_checkpoint, "model.safetensors is no safetensors file, or only a part of one"),
-        (half_golden_tensors, "text.safetensors is no safetensors file, or only a part of one"),
-        (half_expectations, "expected.json is not valid JSON"),
-        (half_crops, "crops_small.npz holds no crops, or only a part of them"),
-        (half_picture, "the PNG image is damaged or cut short"),
-        (no_picture, "no images/small.*"),
-        (config_of_the_other_generation, "this is a Moondream 2 checkpoint"),
-        (impossible_heads, "text.dim 128 does not divide into 3 heads"),
-        (other_width, "[512] instead of [513]"),
-        (config_that_is_no_json, "config.json is not valid JSON"),
-        (no_tokenizer, "tokenizer.json cannot be read"),
-        (half_a_tokenizer, "tokenizer.json"),
-        (small_vocabulary, "its 4001 ids exceed the model's 640"),
-    ],
-    ids=lambda value: getattr(value, "__name__", None),
-)
-def test_what_cannot_be_run_is_refused_in_one_sentence(
-    damage: Callable[[Path], None], said: str, folder: Path, capsys: pytest.CaptureFixture[str]
+def test_an_engine_that_errs_is_missed_in_bfloat16(
+    decodes: Path, parity: Parity, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    damage(folder)
-    assert said in refusal(capsys, folder)
+    def check_blind_engine(model: Any, runs: Any, encode_image: Any, *rest: Any) -> None:
+        engine_runs.check_engine(model, runs, lambda image: torch.zeros_like(encode_image(image)), *rest)
 
-
-@pytest.mark.parametrize(
-    ("device", "said"),
-    [
-        ("tpu", "not one; use cpu, cuda or cuda:N"),
-        ("mps", "not supported"),
-        ("cuda:99", "CUDA devices"),
-    ],
-)
-def test_a_device_that_is_not_there_is_refused(
-    device: str, said: str, golden: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert said in refusal(capsys, "--device", device, golden)
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a CUDA device here")
-def test_cuda_is_refused_where_there_is_none(golden: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "0 CUDA devices" in refusal(capsys, "--device", "cuda", golden)
-
-
-def test_an_unknown_dtype_is_refused(golden: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stop:
-        main(["parity", "--dtype", "float64", str(golden)])
-    assert stop.value.code == 2 and "float64" in capsys.readouterr().err
+    monkeypatch.setattr(command, "check_engine", check_blind_engine)
+    code, document = parity("--json", "--engine", "--dtype", "bfloat16", decodes)
+    assert (code, document["passed"]) == (1, False)
+    assert names(document, passed=False) == set(engine_stages(document))
+    assert "decode text" in names(document, passed=True)

@@ -7,13 +7,21 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-LINES = 10  # of a count, in a log
-LINE_EVERY_S = 30.0  # of a status, in a log
+LINES = 10  # in a log, for a whole count
+LINE_EVERY_S = 30.0  # in a log, for a status
+
+
+@contextmanager
+def loading(console: Console) -> Iterator[Callable[[int, int], None]]:
+    """Yields a function for the loading of a model: called with how much is done, and of how much."""
+    with Progress(console=console, transient=True) as progress:
+        bar = progress.add_task("weights", total=None)
+        yield lambda done, total: progress.update(bar, completed=done, total=total)
 
 
 @contextmanager
 def counted(what: str, total: int, console: Console) -> Iterator[Callable[[int], None]]:
-    """Yields what is to be called with how many more are done."""
+    """Yields a function to call with the number of items that were just finished."""
     began, done = time.monotonic(), 0
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
@@ -31,7 +39,7 @@ def counted(what: str, total: int, console: Console) -> Iterator[Callable[[int],
 
 @contextmanager
 def told(console: Console) -> Iterator[Callable[[str], None]]:
-    """Yields what is to be called with what is being done now."""
+    """Yields a function to call with what is being done now."""
     said_s = float("-inf")
     with console.status("") as status:
 

@@ -1,4 +1,4 @@
-"""Who asks, and when: so many callers that each wait for their answer, or arrivals that wait for nobody.
+"""When requests are asked: by callers who each wait for their answer, or at moments fixed beforehand.
 
 Both measure from outside: a latency is what a caller waited. The engine's own account of a request, which
 comes with every answer, is kept beside it.
@@ -9,22 +9,26 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from kestrel_core.protocol.errors import EngineFailed, KestrelError
 from kestrel_core.protocol.messages import Usage
-from kestrel_tools.bench.workload import Question
+from kestrel_tools.bench.chart_questions import Question
 
-Ask = Callable[[Question], Awaitable[Usage]]
+Q = TypeVar("Q")  # what is asked
+U = TypeVar("U")  # what an answer is counted as
+
+Ask = Callable[[Q], Awaitable[U]]
 Counts = dict[str, float]  # the engine's counters, by their exported names
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(Generic[U]):
     began_s: float
     ended_s: float
-    usage: Usage
+    usage: U
 
     @property
     def latency_ms(self) -> float:
@@ -32,12 +36,12 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
-    """What ended between two moments, with all callers busy before, throughout and at the end."""
+class Window(Generic[U]):
+    """The requests that ended between two moments, while all callers were busy."""
 
     begin_s: float
     end_s: float
-    answered: Sequence[Answered]
+    answered: Sequence[Answered[U]]
     before: Counts
     after: Counts
 
@@ -50,18 +54,18 @@ class Window:
 
 
 async def closed_loop(
-    ask: Ask,
-    questions: Iterator[Question],
+    ask: Ask[Q, U],
+    questions: Iterator[Q],
     callers: int,
     lead_in: int,
     seconds: float,
     look: Callable[[], Awaitable[Counts]],
-) -> Window:
+) -> Window[U]:
     """Opens the window when `lead_in` requests have ended; closes it after `seconds`, or with the questions.
 
     What is under way then is waited for, and not counted.
     """
-    done: list[Answered] = []
+    done: list[Answered[U]] = []
     led_in, over = asyncio.Event(), False
 
     async def caller() -> None:
@@ -80,7 +84,7 @@ async def closed_loop(
         await asyncio.wait((opening, *tasks), return_when=asyncio.FIRST_COMPLETED)
         opening.cancel()
         before, begin = await look(), monotonic()
-        # The first caller who finds no question, or fails, ends it: from then on not all are busy.
+        # The first caller who finds no question, or fails, ends it: after that not all are busy.
         await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         end, after = monotonic(), await look()
         over = True
@@ -96,7 +100,7 @@ async def closed_loop(
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Of one arrival. `latency_ms` counts from when it was due: a late sender hides nothing."""
+    """What became of one arrival. `latency_ms` counts from when it was due, even if it was sent late."""
 
     due_s: float
     late_ms: float
@@ -116,8 +120,10 @@ def arrivals(rate: float, seconds: float, seed: int) -> list[float]:
     return moments
 
 
-async def open_loop(ask: Ask, questions: Iterator[Question], moments: Sequence[float]) -> list[Outcome]:
-    """Asks at every moment, whatever became of the ones before. Ends when all have ended."""
+async def open_loop(
+    ask: Ask[Question, Usage], questions: Iterator[Question], moments: Sequence[float]
+) -> list[Outcome]:
+    """Asks at every moment, whether earlier requests have ended or not. Returns when all have."""
     start = monotonic()
 
     async def one(question: Question, due: float) -> Outcome:

@@ -10,30 +10,30 @@ import gc
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
 
 import torch
-from rich.console import Console
 
 from kestrel_core.build import LoadedModel, open_model, parse_device, start_engine
 from kestrel_core.config import RuntimeConfig
-from kestrel_core.engine import InferenceEngine
 from kestrel_core.loop.metrics import totals
-from kestrel_core.protocol.errors import EngineFailed, InvalidRequest
-from kestrel_core.protocol.messages import EngineResult, Usage
+from kestrel_core.protocol.errors import EngineFailed
+from kestrel_core.protocol.messages import Usage
 from kestrel_tools.bench.callers import Answered, Ask, Counts, Window, closed_loop
+from kestrel_tools.bench.chart_questions import ChartQuestions, Question, question_texts
 from kestrel_tools.bench.charts import SIZES
+from kestrel_tools.bench.endless_query import endless_skills
 from kestrel_tools.bench.gpu import GpuWatch, find_gpu
-from kestrel_tools.bench.results import Row, make_document, percentile, show
+from kestrel_tools.bench.parts import ChartQA
+from kestrel_tools.bench.results import Bench, Row, percentile
 from kestrel_tools.bench.server import Ports, read_counts, running_server, write_endless_repository
-from kestrel_tools.bench.skill import endless_skills
-from kestrel_tools.bench.workload import ChartQuestions, Question, question_texts
+from kestrel_tools.bench.subjects import AskFor, ask_engine, ask_server, started
 from kestrel_tools.progress import told
 
-WAYS = ("engine", "triton")
-SUPPLY = 1.5  # charts for so many times the requests that the warm-up's pace foretells
+SUPPLY = 1.5  # charts are drawn for so many times the requests that the warm-up's pace predicts
 COUNTED = {
     "steps": "kestrel_steps_total",
     "prefix_hits": "kestrel_prefix_hits_total",
@@ -45,38 +45,17 @@ MEMORY = {"planned_gib": "device_bytes_planned", "used_gib": "device_bytes_used"
 
 
 @dataclass(frozen=True, slots=True)
-class ChartQA:
-    batches: Sequence[int] = (1, 4, 16, 64)
-    tokens: Sequence[int] = (3,)
-    ways: Sequence[str] = ("engine",)
-    seconds: float = 20.0
-    warm_up: int | None = None  # requests; None: 20, and 4 a caller
-
-    def __post_init__(self) -> None:
-        if not self.batches or not self.tokens or min(*self.batches, *self.tokens, 1) < 1:
-            raise InvalidRequest("batch sizes and token counts must be 1 or more")
-        if not self.ways or set(self.ways) - set(WAYS):
-            raise InvalidRequest(f"a run goes through {' and '.join(WAYS)}, not {', '.join(self.ways)}")
-        if not self.seconds > 0 or (self.warm_up is not None and self.warm_up < 1):
-            raise InvalidRequest("there must be seconds to measure, and a request to warm up with")
-
-    def num_warm_up(self, batch: int) -> int:
-        return self.warm_up if self.warm_up is not None else 20 + 4 * batch
-
-
-@dataclass(frozen=True, slots=True)
 class Subject:
     """What is asked, and where its counters are read."""
 
-    ask: Callable[[Question, int], Awaitable[Usage]]  # with how many tokens
+    ask: AskFor
     look: Callable[[], Awaitable[Counts]]
 
 
-def bench_chartqa(
-    run: ChartQA, config: RuntimeConfig, file: Path | None, commit: str | None, console: Console
-) -> None:
-    with told(console) as say:
-        rows = asyncio.run(measure_chartqa(run, config, say))
+def bench_chartqa(run: ChartQA, bench: Bench) -> None:
+    parse_device(bench.config.device)  # what is wrong with it is said before a server is started
+    with told(bench.console) as say, GpuWatch(find_gpu(bench.config.device)) as watch:
+        rows = asyncio.run(Measuring(run, bench.config, watch, say).rows())
     workload = {
         "pictures": ", ".join(f"{width}x{height}" for width, height in SIZES) + ", in equal shares, as PNG",
         "order": "A B A C B: five questions over every three pictures, none of which comes back",
@@ -86,43 +65,62 @@ def bench_chartqa(
         "window_s": run.seconds,
         "warm_up": "excluded",
     }
-    show(make_document("chartqa", config, workload, rows, commit), console, file)
+    bench.finish("chartqa", bench.config, workload, rows)
 
 
-async def measure_chartqa(run: ChartQA, config: RuntimeConfig, say: Callable[[str], None]) -> list[Row]:
-    parse_device(config.device)  # what is wrong with it is said before a server is started
-    rows: list[Row] = []
-    with GpuWatch(find_gpu(config.device)) as watch:
-        if "triton" in run.ways:
-            for batch in run.batches:
-                say(f"starting a server for {batch}")
-                async with _server(replace(config, max_batch_size=batch)) as subject:
-                    rows += await _measure(subject, "triton", batch, run, config, watch, say)
-        if "engine" in run.ways:
-            say(f"loading {config.model}")
-            model = await asyncio.to_thread(open_model, config)
-            for batch in run.batches:
-                rows += await _measure_engine(model, batch, run, config, watch, say)
+class Measuring:
+    """A run over all ways, batch sizes and lengths."""
+
+    def __init__(
+        self, run: ChartQA, config: RuntimeConfig, watch: GpuWatch, say: Callable[[str], None]
+    ) -> None:
+        self._run = run
+        self._config = config
+        self._watch = watch
+        self._say = say
+
+    async def rows(self) -> list[Row]:
+        rows: list[Row] = []
+        if "triton" in self._run.ways:
+            for batch in self._run.batches:
+                self._say(f"starting a server for {batch}")
+                async with _server(replace(self._config, max_batch_size=batch)) as subject:
+                    rows += await self._measure(subject, "triton", batch)
+        if "engine" in self._run.ways:
+            self._say(f"loading {self._config.model}")
+            model = await asyncio.to_thread(open_model, self._config)
+            for batch in self._run.batches:
+                rows += await self._measure_engine(model, batch)
                 free_memory()
-    rows.sort(key=lambda row: (row["tokens"], row["batch"], row["through"]))
-    return [{**row, "of_engine": _of_engine(row, rows)} for row in rows]
+        rows.sort(key=lambda row: (row["tokens"], row["batch"], row["through"]))
+        return [{**row, "of_engine": _of_engine(row, rows)} for row in rows]
 
+    async def _measure_engine(self, model: LoadedModel, batch: int) -> list[Row]:
+        """A function of its own, so that nothing holds the engine when it returns."""
+        async with _engine(model, replace(self._config, max_batch_size=batch), self._say) as subject:
+            return await self._measure(subject, "engine", batch)
 
-async def _measure_engine(
-    model: LoadedModel,
-    batch: int,
-    run: ChartQA,
-    config: RuntimeConfig,
-    watch: GpuWatch,
-    say: Callable[[str], None],
-) -> list[Row]:
-    """Apart, so that nothing holds the engine when it returns."""
-    async with _engine(model, replace(config, max_batch_size=batch), say) as subject:
-        return await _measure(subject, "engine", batch, run, config, watch, say)
+    async def _measure(self, subject: Subject, way: str, batch: int) -> list[Row]:
+        run, say, rows = self._run, self._say, []
+        questions = ChartQuestions(question_texts(self._config))
+        for tokens in run.tokens:
+            title = f"{way}, {batch} callers, {tokens} tokens"
+            say(f"{title}: warming up")
+            ask, num = _exactly(subject.ask, tokens), run.num_warm_up(batch)
+            supply = await asyncio.to_thread(questions.ahead, num + batch)
+            warm = await closed_loop(ask, supply, batch, max(1, num // 2), 600.0, subject.look)
+            pace = len(warm.answered) / warm.seconds
+            expected = batch + int(SUPPLY * pace * run.seconds) + 1
+            say(f"{title}: drawing charts for {expected:,} requests")
+            supply = await asyncio.to_thread(questions.ahead, 2 * batch + expected)
+            say(f"{title}: measuring for {run.seconds:g} s, about {pace * run.seconds:,.0f} requests")
+            window = await closed_loop(ask, supply, batch, 2 * batch, run.seconds, subject.look)
+            rows.append({"through": way, "batch": batch, "tokens": tokens, **summary(window, self._watch)})
+        return rows
 
 
 def free_memory() -> None:
-    """Of an engine that is gone: the next one plans its own by what is free."""
+    """Free the memory of an engine that is gone: the next one plans with what is free."""
     gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
@@ -135,22 +133,13 @@ async def _engine(
     def warming(done: int, total: int) -> None:
         say(f"starting an engine for {config.max_batch_size}: {done} of {total} sizes of a step")
 
-    engine = InferenceEngine(await asyncio.to_thread(start_engine, model, config, endless_skills(), warming))
+    async with started(partial(start_engine, model, config, endless_skills(), warming)) as engine:
 
-    async def ask(question: Question, tokens: int) -> Usage:
-        settings = {"temperature": 0.0, "max_tokens": tokens}
-        result = await engine.query(question.image, question.text, settings=settings)
-        assert isinstance(result, EngineResult)
-        return result.metrics
+        async def look() -> Counts:
+            snapshot = engine.metrics()
+            return totals(snapshot) | {name: snapshot[name] for name in MEMORY.values() if name in snapshot}
 
-    async def look() -> Counts:
-        snapshot = engine.metrics()
-        return totals(snapshot) | {name: snapshot[name] for name in MEMORY.values() if name in snapshot}
-
-    try:
-        yield Subject(ask, look)
-    finally:
-        await engine.shutdown()
+        yield Subject(ask_engine(engine), look)
 
 
 @asynccontextmanager
@@ -162,49 +151,12 @@ async def _server(config: RuntimeConfig) -> AsyncIterator[Subject]:
         ports: Ports = await asyncio.to_thread(context.__enter__)
         try:
             async with AsyncClient(f"localhost:{ports.grpc}") as client:
-
-                async def ask(question: Question, tokens: int) -> Usage:
-                    answer = await client.query(
-                        question.image, question.text, temperature=0.0, max_tokens=tokens
-                    )
-                    return answer.metrics
-
-                async def look() -> Counts:
-                    return await asyncio.to_thread(read_counts, ports.metrics)
-
-                yield Subject(ask, look)
+                yield Subject(ask_server(client), partial(asyncio.to_thread, read_counts, ports.metrics))
         finally:
             await asyncio.to_thread(context.__exit__, None, None, None)
 
 
-async def _measure(
-    subject: Subject,
-    way: str,
-    batch: int,
-    run: ChartQA,
-    config: RuntimeConfig,
-    watch: GpuWatch,
-    say: Callable[[str], None],
-) -> list[Row]:
-    rows = []
-    questions = ChartQuestions(question_texts(config))
-    for tokens in run.tokens:
-        title = f"{way}, {batch} callers, {tokens} tokens"
-        say(f"{title}: warming up")
-        ask, num = _exactly(subject.ask, tokens), run.num_warm_up(batch)
-        supply = await asyncio.to_thread(questions.ahead, num + batch)
-        warm = await closed_loop(ask, supply, batch, max(1, num // 2), 600.0, subject.look)
-        pace = len(warm.answered) / warm.seconds
-        expected = batch + int(SUPPLY * pace * run.seconds) + 1
-        say(f"{title}: drawing charts for {expected:,} requests")
-        supply = await asyncio.to_thread(questions.ahead, 2 * batch + expected)
-        say(f"{title}: measuring for {run.seconds:g} s, about {pace * run.seconds:,.0f} requests")
-        window = await closed_loop(ask, supply, batch, 2 * batch, run.seconds, subject.look)
-        rows.append({"through": way, "batch": batch, "tokens": tokens, **summary(window, watch)})
-    return rows
-
-
-def _exactly(ask: Callable[[Question, int], Awaitable[Usage]], tokens: int) -> Ask:
+def _exactly(ask: AskFor, tokens: int) -> Ask[Question, Usage]:
     async def checked(question: Question) -> Usage:
         usage = await ask(question, tokens)
         if usage.output_tokens != tokens:
@@ -217,7 +169,7 @@ def _exactly(ask: Callable[[Question, int], Awaitable[Usage]], tokens: int) -> A
     return checked
 
 
-def summary(window: Window, watch: GpuWatch) -> Row:
+def summary(window: Window[Usage], watch: GpuWatch) -> Row:
     answered = window.answered
     latencies = [one.latency_ms for one in answered]
     ttfts = [one.usage.ttft_ms for one in answered]
@@ -243,10 +195,10 @@ def summary(window: Window, watch: GpuWatch) -> Row:
     }
 
 
-def _stages(window: Window) -> dict[str, float | None]:
+def _stages(window: Window[Usage]) -> dict[str, float | None]:
     """Mean milliseconds. Queueing begins with the arrival, so the picture's decoding is part of it."""
 
-    def mean(value: Callable[[Answered], float]) -> float:
+    def mean(value: Callable[[Answered[Usage]], float]) -> float:
         return fmean(map(value, window.answered))
 
     def each(seconds: str, count: str) -> float | None:
@@ -264,8 +216,8 @@ def _stages(window: Window) -> dict[str, float | None]:
     }
 
 
-def _growth(window: Window) -> float | None:
-    """Of the memory the runtime sees in use, over the window."""
+def _growth(window: Window[Usage]) -> float | None:
+    """By how much the memory that the runtime sees in use grew over the window, in MiB."""
     name = MEMORY["used_gib"]
     return window.count(name) / 2**20 if name in window.after and name in window.before else None
 

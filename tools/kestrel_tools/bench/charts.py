@@ -59,7 +59,7 @@ def draw_chart(number: int) -> bytes:
 
 
 def _write(pixels: Pixels, digits: str, at: tuple[int, int], scale: int) -> None:
-    """From the corner `at`, x and y, to the right; what lies outside is left out."""
+    """Writes to the right of the corner `at` (x, y). What lies outside the picture is left out."""
     x, y = max(at[0], 0), max(at[1], 0)
     for digit in digits:
         bits = np.array([DIGITS[int(digit)] >> (14 - dot) & 1 for dot in range(15)], bool).reshape(5, 3)

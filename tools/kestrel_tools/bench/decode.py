@@ -7,21 +7,19 @@ a step, as it does in life, and is the stated one in the middle of the run.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from statistics import median
 from time import perf_counter
 from typing import NamedTuple
 
 import numpy as np
-from rich.console import Console
 
-from kestrel_core.build import assemble_engine, open_model
-from kestrel_core.config import RuntimeConfig
+from kestrel_core.build import assemble_engine
 from kestrel_core.loop.step import Kind, Readout, Running, Runtime, Span, StepInFlight, StepPlan
 from kestrel_core.moondream.config import MoondreamConfig
 from kestrel_core.protocol.errors import InvalidRequest
-from kestrel_tools.bench.floors import decode_bytes, measure_pace
-from kestrel_tools.bench.results import Row, make_document, percentile, show
+from kestrel_tools.bench.floors import decode_bytes, paced_model
+from kestrel_tools.bench.parts import Decode
+from kestrel_tools.bench.results import Bench, Row, percentile
 
 WARM_UP_STEPS = 20
 
@@ -32,36 +30,25 @@ class StepTime(NamedTuple):
     step_s: float
 
 
-def bench_decode(
-    config: RuntimeConfig,
-    batches: Sequence[int],
-    context: int,
-    steps: int,
-    file: Path | None,
-    commit: str | None,
-    console: Console,
-) -> None:
+def bench_decode(run: Decode, bench: Bench) -> None:
+    batches, context, steps = run.batches, run.context, run.steps
     if not batches or min(*batches, 1) < 1 or steps < 1 or context <= steps // 2 + WARM_UP_STEPS:
         raise InvalidRequest(
             "decode needs batch sizes and steps of 1 or more, and a context beyond half of them"
         )
-    most, last = max(batches), context + steps
-    config = replace(
-        config, max_batch_size=most, kv_cache_tokens=config.kv_cache_tokens or most * (last + 16) + 16
-    )
+    most, config = max(batches), bench.config
+    cache = config.kv_cache_tokens or most * (context + steps + 16) + 16
+    config = replace(config, max_batch_size=most, kv_cache_tokens=cache)
     rows: list[Row] = []
-    with console.status(f"loading {config.model}") as status:
-        model = open_model(config)
-        text, device = model.network.text, model.device
+    with paced_model(config, bench.console) as (model, pace, say):
+        text = model.network.text
         if context + steps > (config.max_context or text.config.max_context):
             raise InvalidRequest(f"a context of {context:,} and {steps:,} steps exceed max_context; raise it")
-        status.update("measuring the pace of copies and products")
-        pace = measure_pace(device, text.wte.dtype)
-        # Before an engine is built, which may lay weights out anew.
+        # Counted before an engine is built, since that may change the layout of the weights.
         floors_ms = [1000 * decode_bytes(text, batch, context) / pace.bytes_per_s for batch in batches]
         engine = assemble_engine(model, config)
         for batch, floor_ms in zip(batches, floors_ms, strict=True):
-            status.update(f"decoding, {batch} at a time")
+            say(f"decoding, {batch} at a time")
             times = time_decode(
                 engine.loop.runtime, model.network.config, batch, context, steps, config.max_step_tokens
             )
@@ -73,7 +60,7 @@ def bench_decode(
         "copy": f"{pace.bytes_per_s / 1e12:.3g} TB/s",
         "floor": "weights, expected experts and keys and values, read once at that pace",
     }
-    show(make_document("decode", config, workload, rows, commit, pace=pace._asdict()), console, file)
+    bench.finish("decode", config, workload, rows, pace=pace._asdict())
 
 
 def step_row(times: Sequence[StepTime], batch: int, floor_ms: float) -> Row:
@@ -93,12 +80,12 @@ def step_row(times: Sequence[StepTime], batch: int, floor_ms: float) -> Row:
 def time_decode(
     runtime: Runtime, shape: MoondreamConfig, batch: int, context: int, steps: int, step_tokens: int
 ) -> list[StepTime]:
-    """The steps after the warm-up. `step_tokens`: as many positions at most go into a step of the prompts."""
+    """Times of the steps after the warm-up. `step_tokens` limits the positions in a step of the prompts."""
     start = context - steps // 2 - WARM_UP_STEPS
     tables = page_tables(runtime, batch, start + WARM_UP_STEPS + steps)
     for plan in _prompts(tables, shape, start, step_tokens):
         runtime.launch(plan).collect()
-    readout = Readout(Kind.TOKEN, suppressed=(shape.tokenizer.answer_id,))  # as of a query's later tokens
+    readout = Readout(Kind.TOKEN, suppressed=(shape.tokenizer.answer_id,))  # as later in a query
     plans = (
         StepPlan(
             [Span(Running(slot, pages), at, at + 1, None, None, readout) for slot, pages in tables.items()]
@@ -109,7 +96,7 @@ def time_decode(
 
 
 def page_tables(runtime: Runtime, batch: int, length: int) -> dict[int, list[int]]:
-    """Pages of their own for sequences of so many positions, by slot. Slot 0 and page 0 are scratch."""
+    """Separate pages for each sequence of `length` positions, by slot. Slot 0 and page 0 are scratch."""
     each = -(-length // runtime.page_size)
     if 1 + batch * each > runtime.num_pages:
         raise InvalidRequest(

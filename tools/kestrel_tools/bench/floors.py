@@ -4,14 +4,19 @@ The pace is the device's in the same run: a copy for bytes (read and written bot
 product of two matrices in the model's dtype. What a stage needs is counted off the network's parameters.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from time import perf_counter
 from typing import NamedTuple
 
 import torch
+from rich.console import Console
 
+from kestrel_core.build import LoadedModel, open_model
+from kestrel_core.config import RuntimeConfig
 from kestrel_core.moondream.text import Text
 from kestrel_core.moondream.vision import Vision
+from kestrel_tools.bench.results import Row
 
 REPEATS = 10
 
@@ -21,10 +26,31 @@ class Pace(NamedTuple):
     flops_per_s: float
 
 
+@contextmanager
+def paced_model(
+    config: RuntimeConfig, console: Console
+) -> Iterator[tuple[LoadedModel, Pace, Callable[[str], None]]]:
+    """A model, the pace of its device, and a function to call with what is being done now."""
+    with console.status(f"loading {config.model}") as status:
+        model = open_model(config)
+        status.update("measuring the pace of copies and products")
+        yield model, measure_pace(model.device, model.network.text.wte.dtype), status.update
+
+
+def beside_floor(ms: float, flops: float, pace: Pace) -> Row:
+    floor_ms = 1000 * flops / pace.flops_per_s
+    return {"floor_ms": floor_ms, "of_floor": floor_ms / ms}
+
+
+def products_workload(repeats: int, pace: Pace) -> Row:
+    products = f"{pace.flops_per_s / 1e12:.3g} TFLOP/s"
+    return {"repeats": repeats, "products": products, "floor": "matrix products at that pace"}
+
+
 def measure_pace(device: torch.device, dtype: torch.dtype) -> Pace:
     pace = Pace(_copy_pace(device), _product_pace(device, dtype))
     if device.type == "cuda":
-        torch.cuda.empty_cache()  # an engine may be built next, and plans with what is free
+        torch.cuda.empty_cache()  # an engine that is built next plans with what is free
     return pace
 
 
@@ -46,7 +72,7 @@ def _least_s(work: Callable[[], object], device: torch.device) -> float:
 
 
 def timed_s(work: Callable[[], object], device: torch.device) -> float:
-    """From an idle device to an idle device."""
+    """Seconds from an idle device until it is idle again."""
     _wait(device)
     began = perf_counter()
     work()
@@ -60,7 +86,7 @@ def _wait(device: torch.device) -> None:
 
 
 def decode_bytes(text: Text, batch: int, context: int) -> float:
-    """Read in one step: every weight once, of the experts those likely to be chosen, all keys and values.
+    """Bytes read in one step: all weights, the experts that are likely chosen, all keys and values.
 
     With k of E experts a token, chosen evenly, a batch of n leaves each out with (1 - k/E)^n.
     """
@@ -80,7 +106,7 @@ def decode_bytes(text: Text, batch: int, context: int) -> float:
 
 
 def prefill_flops(text: Text, requests: int, image: int, words: int) -> float:
-    """Of prompts of `image` positions that all see each other, and `words` that see what is before them."""
+    """FLOPs of prompts: `image` positions that all see each other, `words` that see what is before them."""
     config, tokens = text.config, image + words
     linear = 0.0
     for name, weight in text.named_parameters():
@@ -97,7 +123,7 @@ def prefill_flops(text: Text, requests: int, image: int, words: int) -> float:
 
 
 def vision_flops(vision: Vision, images: int, crops: int) -> float:
-    """Of so many pictures that have so many crops together, the projection to embeddings included."""
+    """FLOPs of `images` pictures with `crops` crops in all, the projection to embeddings included."""
     config = vision.config
     weights = {name: weight.numel() for name, weight in vision.named_parameters() if weight.dim() == 2}
     projection = sum(numel for name, numel in weights.items() if name.startswith("proj_mlp"))

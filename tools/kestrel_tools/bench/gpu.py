@@ -62,7 +62,7 @@ class Gpu:
 
 
 def find_gpu(device: str) -> Gpu | None:
-    """The GPU of a device as RuntimeConfig names it; None for a CPU, or where NVML is not to be had."""
+    """The GPU of a device, named as in RuntimeConfig; None for a CPU, or where NVML is not installed."""
     chosen = torch.device(device)
     if chosen.type != "cuda" or not torch.cuda.is_available():
         return None

@@ -78,7 +78,7 @@ def html_report(document: Mapping[str, Any]) -> str:
 
 
 def plot(rows: Sequence[Row], lines: Sequence[Line], knee: float | None, limit: float | None = None) -> str:
-    """Values over the offered rate, both from 0; a dashed line at the limit, a dotted one at the knee."""
+    """Values over the offered rate, both axes from 0. Dashed: the limit; dotted: the knee."""
     values = [row[line.key] for row in rows for line in lines if row[line.key] is not None]
     x_ticks = ticks(max(row["offered_per_s"] for row in rows))
     y_ticks = ticks(max([*values, limit or 0.0, 1e-9]))

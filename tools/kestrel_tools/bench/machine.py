@@ -13,12 +13,21 @@ PACKAGES = {
     "triton": "triton",
     "numpy": "numpy",
     "pyvips": "pyvips",
-    "kestrel": "kestrel-core",
+    "kestrel": "kestrel-triton",
 }
 
 
+def provenance(device: str) -> dict[str, Any]:
+    """All three, as every result has them."""
+    return {
+        "machine": describe_machine(device),
+        "versions": describe_versions(device),
+        "commit": find_commit(),
+    }
+
+
 def describe_machine(device: str) -> dict[str, Any]:
-    """`device` as RuntimeConfig names it; its GPU is described where it is one."""
+    """`device` is named as in RuntimeConfig. A GPU is described too."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     found: dict[str, Any] = {
         "cpu": cpu_name(),
@@ -50,7 +59,7 @@ def describe_versions(device: str) -> dict[str, str | None]:
 
 
 def find_commit() -> str | None:
-    """Of the checkout that this file is part of; a plus behind it: there are changes on top."""
+    """The commit of the checkout that this file is part of, with a plus if there are changes on top."""
     root = Path(__file__).parents[3]
     try:
         commit = _git(root, "rev-parse", "--short=12", "HEAD")
@@ -60,7 +69,7 @@ def find_commit() -> str | None:
 
 
 def cpu_name() -> str:
-    """As Linux tells it; elsewhere, and on ARM, whose kernels give numbers, at least the architecture."""
+    """As Linux tells it; on other systems, and on ARM, which gives only numbers, the architecture."""
     cpuinfo = Path("/proc/cpuinfo")
     lines = cpuinfo.read_text().splitlines() if cpuinfo.is_file() else []
     return next(

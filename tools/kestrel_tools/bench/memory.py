@@ -12,8 +12,8 @@ import torch
 
 from kestrel_tools.bench.results import Row
 
-GROWTH_SHARE = 0.01  # of what was in use after settling
-PLAN_SHARE = 0.05  # of what was planned, in both directions
+GROWTH_SHARE = 0.01  # allowed, of what was in use after settling
+PLAN_SHARE = 0.05  # allowed deviation from the plan, up or down
 RESIDENT = Path("/proc/self/statm")
 
 
@@ -21,7 +21,7 @@ class Moment(NamedTuple):
     """Bytes."""
 
     at_s: float
-    device: int | None  # in use by whomever, as the runtime sees it
+    device: int | None  # in use by any process, as the runtime sees it
     allocator: int | None  # taken from the device by torch in this process, in use or not
     host: int | None
 
@@ -36,7 +36,7 @@ def look(at_s: float, metrics: Mapping[str, Any], device: torch.device) -> Momen
 
 
 def summary(moments: Sequence[Moment], settle_s: float, planned: int | None) -> list[Row]:
-    """A row for each kind of memory. Of a run that ended before it settled, the last moment is all there is.
+    """A row for each kind of memory. If the run ended before memory settled, only the last moment counts.
 
     Growth is up to the largest: what grew and was given back was needed nevertheless. Of the plan it is the
     moment furthest from it that counts.
@@ -63,7 +63,7 @@ def summary(moments: Sequence[Moment], settle_s: float, planned: int | None) -> 
 
 
 def complaints(rows: Sequence[Row]) -> list[str]:
-    """Of a summary: only the device's memory was promised."""
+    """What is wrong in a summary. Only the device's memory was promised."""
     device, found = rows[0], []
     if device.get("grown_share", 0.0) > GROWTH_SHARE:
         found.append(
@@ -79,7 +79,7 @@ def complaints(rows: Sequence[Row]) -> list[str]:
 
 
 def timeline(moments: Sequence[Moment], count: int = 12) -> list[Row]:
-    """About so many of the moments, the first and the last among them: what a table has room for."""
+    """About `count` of the moments, the first and the last included: what fits in a table."""
     chosen = [*moments[: -1 : max(len(moments) // count, 1)], *moments[-1:]]
     return [
         {"at_s": moment.at_s, **{f"{field}_mib": _mib(getattr(moment, field)) for field in WHAT}}

@@ -6,8 +6,9 @@ torch: a document is rendered wherever it is read.
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from itertools import chain
 from math import ceil
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,15 +18,15 @@ from rich.table import Table
 
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.protocol.errors import InvalidRequest
-from kestrel_tools.bench.machine import describe_machine, describe_versions, find_commit
+from kestrel_tools.bench.machine import provenance
 
 Row = dict[str, Any]
 
-WIDE = 200
+WIDE = 200  # columns of a table in a log
 
 
 class Column(NamedTuple):
-    key: str  # of a row; a dot leads into a part of it
+    key: str  # in a row; a dot leads into a nested part
     title: str
     form: str = ",.1f"
 
@@ -33,196 +34,193 @@ class Column(NamedTuple):
 class Section(NamedTuple):
     title: str
     columns: tuple[Column, ...]
-    rows: str = "measured"  # where they stand in the document
+    rows: str = "measured"  # the document's entry that holds the rows
 
 
+def section(title: str, *columns: Column | Sequence[Column], rows: str = "measured") -> Section:
+    """Columns, or groups of them."""
+    return Section(title, tuple(chain(*([c] if isinstance(c, Column) else c for c in columns))), rows)
+
+
+COUNT = ",d"
 BATCH = Column("batch", "batch", "d")
 WAY = (Column("through", "through", ""), BATCH, Column("tokens", "tokens", "d"))
-OPEN_LOOP = (
-    Column("offered_per_s", "offered/s", ",.2f"),
-    Column("requests_per_s", "answered/s", ",.2f"),
-    Column("requests", "requests", ",d"),
-    Column("errors", "errors", ",d"),
-    Column("p50_ms", "P50 ms"),
-    Column("p95_ms", "P95 ms"),
-    Column("p99_ms", "P99 ms"),
-    Column("ttft_p95_ms", "TTFT P95 ms"),
-    Column("late_p99_ms", "sent late, P99 ms"),
-    Column("held", "held", ""),
-)
+REQUESTS = Column("requests", "requests", COUNT)
+LATENCIES = tuple(Column(f"p{share}_ms", f"P{share} ms") for share in (50, 95, 99))
+TTFT_P95 = Column("ttft_p95_ms", "TTFT P95 ms")
+MS = Column("ms", "ms", ",.3f")
 FLOOR = (Column("floor_ms", "floor ms", ",.3f"), Column("of_floor", "of floor", ".0%"))
+STAGES = {
+    "queue": "queue",
+    "image_decode": "picture",
+    **{n: n for n in ("vision", "prefill", "decode", "delivery")},
+}
+COMPUTED = {  # what an engine counts, by its name and by what the tables call it
+    "steps": "steps",
+    "output_tokens": "output tokens",
+    "prompt_tokens": "prompt positions",
+    "cached_tokens": "of them cached",
+    "prefix_hits": "prefix hits",
+    "prefix_misses": "misses",
+    "images_encoded": "pictures encoded",
+    "preemptions": "preemptions",
+}
+
+
+def computed(*names: str, part: str = "", prompt: str = "prompt_tokens") -> list[Column]:
+    keys = {name: prompt if name == "prompt_tokens" else name for name in COMPUTED}
+    return [Column(part + keys[name], COMPUTED[name], COUNT) for name in names]
+
+
 SECTIONS: dict[str, tuple[Section, ...]] = {
     "chartqa": (
-        Section(
+        section(
             "Requests, closed loop",
-            (
-                *WAY,
-                Column("requests_per_s", "requests/s", ",.2f"),
-                Column("p50_ms", "P50 ms"),
-                Column("p95_ms", "P95 ms"),
-                Column("p99_ms", "P99 ms"),
-                Column("ttft_p50_ms", "TTFT P50 ms"),
-                Column("ttft_p95_ms", "TTFT P95 ms"),
-                Column("gpu_busy", "GPU busy", ".0%"),
-                Column("of_engine", "of engine", ".1%"),
-                Column("requests", "requests", ",d"),
-                Column("seconds", "seconds"),
-            ),
+            WAY,
+            Column("requests_per_s", "requests/s", ",.2f"),
+            LATENCIES,
+            Column("ttft_p50_ms", "TTFT P50 ms"),
+            TTFT_P95,
+            Column("gpu_busy", "GPU busy", ".0%"),
+            Column("of_engine", "of engine", ".1%"),
+            REQUESTS,
+            Column("seconds", "seconds"),
         ),
-        Section(
+        section(
             "Where a request's time goes, mean ms; the picture's two stages are of a picture that is new",
-            (
-                *WAY,
-                Column("stages.queue_ms", "queue", ",.2f"),
-                Column("stages.image_decode_ms", "picture", ",.2f"),
-                Column("stages.vision_ms", "vision", ",.2f"),
-                Column("stages.prefill_ms", "prefill", ",.2f"),
-                Column("stages.decode_ms", "decode", ",.2f"),
-                Column("stages.delivery_ms", "delivery", ",.2f"),
-            ),
+            WAY,
+            [Column(f"stages.{name}_ms", name.replace("image_decode", "picture"), ",.2f") for name in STAGES],
         ),
-        Section(
+        section(
             "What was computed in the window",
-            (
-                *WAY,
-                Column("counts.output_tokens", "output tokens", ",d"),
-                Column("counts.input_tokens", "prompt positions", ",d"),
-                Column("counts.cached_tokens", "of them cached", ",d"),
-                Column("counts.prefix_hits", "prefix hits", ",d"),
-                Column("counts.prefix_misses", "misses", ",d"),
-                Column("counts.images_encoded", "pictures encoded", ",d"),
-                Column("counts.steps", "steps", ",d"),
-                Column("counts.preemptions", "preemptions", ",d"),
-                Column("planned_gib", "GiB planned", ",.2f"),
-                Column("used_gib", "GiB used", ",.2f"),
-                Column("grown_mib", "grown MiB"),
-                Column("gpu_used_gib", "GiB of the GPU taken", ",.2f"),
-            ),
+            WAY,
+            computed(*list(COMPUTED)[1:-1], "steps", "preemptions", part="counts.", prompt="input_tokens"),
+            Column("planned_gib", "GiB planned", ",.2f"),
+            Column("used_gib", "GiB used", ",.2f"),
+            Column("grown_mib", "grown MiB"),
+            Column("gpu_used_gib", "GiB of the GPU taken", ",.2f"),
         ),
     ),
     "decode": (
-        Section(
+        section(
             "Decode steps",
-            (
-                BATCH,
-                Column("context", "context", ",d"),
-                Column("tokens_per_s", "tokens/s", ",.0f"),
-                Column("step_ms", "step ms", ",.3f"),
-                Column("step_p95_ms", "P95 ms", ",.3f"),
-                Column("launch_ms", "launch ms", ",.3f"),
-                Column("collect_ms", "collect ms", ",.3f"),
-                *FLOOR,
-            ),
+            BATCH,
+            Column("context", "context", COUNT),
+            Column("tokens_per_s", "tokens/s", ",.0f"),
+            Column("step_ms", "step ms", ",.3f"),
+            Column("step_p95_ms", "P95 ms", ",.3f"),
+            Column("launch_ms", "launch ms", ",.3f"),
+            Column("collect_ms", "collect ms", ",.3f"),
+            FLOOR,
         ),
     ),
     "prefill": (
-        Section(
+        section(
             "Prefill",
-            (
-                Column("requests", "requests", "d"),
-                Column("tokens", "tokens", ",d"),
-                Column("ms", "ms", ",.3f"),
-                Column("tokens_per_s", "tokens/s", ",.0f"),
-                Column("vision", "vision", ""),
-                *FLOOR,
-            ),
+            Column("requests", "requests", "d"),
+            Column("tokens", "tokens", COUNT),
+            MS,
+            Column("tokens_per_s", "tokens/s", ",.0f"),
+            Column("vision", "vision", ""),
+            FLOOR,
         ),
     ),
     "vision": (
-        Section(
+        section(
             "Vision encoder",
-            (
-                Column("images", "pictures", "d"),
-                Column("crops", "crops", ",d"),
-                Column("ms", "ms", ",.3f"),
-                Column("crops_per_s", "crops/s", ",.0f"),
-                *FLOOR,
-            ),
+            Column("images", "pictures", "d"),
+            Column("crops", "crops", COUNT),
+            MS,
+            Column("crops_per_s", "crops/s", ",.0f"),
+            FLOOR,
         ),
     ),
-    "load": (Section("Requests, open loop", OPEN_LOOP),),
+    "load": (
+        section(
+            "Requests, open loop",
+            Column("offered_per_s", "offered/s", ",.2f"),
+            Column("requests_per_s", "answered/s", ",.2f"),
+            REQUESTS,
+            Column("errors", "errors", COUNT),
+            LATENCIES,
+            TTFT_P95,
+            Column("late_p99_ms", "sent late, P99 ms"),
+            Column("held", "held", ""),
+        ),
+    ),
     "soak": (
-        Section(
+        section(
             "Requests, by what was asked",
-            (
-                Column("kind", "kind", ""),
-                Column("requests", "requests", ",d"),
-                Column("answered", "answered", ",d"),
-                Column("left", "left by the caller", ",d"),
-                Column("refused", "refused as expected", ",d"),
-                Column("failed", "failed", ",d"),
-                Column("mean_ms", "mean ms"),
-            ),
+            Column("kind", "kind", ""),
+            REQUESTS,
+            Column("answered", "answered", COUNT),
+            Column("left", "left by the caller", COUNT),
+            Column("refused", "refused as expected", COUNT),
+            Column("failed", "failed", COUNT),
+            Column("mean_ms", "mean ms"),
         ),
-        Section(
-            "What was computed",
-            (
-                Column("steps", "steps", ",d"),
-                Column("output_tokens", "output tokens", ",d"),
-                Column("prompt_tokens", "prompt positions", ",d"),
-                Column("cached_tokens", "of them cached", ",d"),
-                Column("prefix_hits", "prefix hits", ",d"),
-                Column("prefix_misses", "misses", ",d"),
-                Column("images_encoded", "pictures encoded", ",d"),
-                Column("preemptions", "preemptions", ",d"),
-            ),
-            "computed",
-        ),
-        Section(
+        section("What was computed", computed(*COMPUTED), rows="computed"),
+        section(
             "Memory, GiB",
-            (
-                Column("memory", "of", ""),
-                Column("planned_gib", "planned", ",.3f"),
-                Column("settled_gib", "settled", ",.3f"),
-                Column("end_gib", "at the end", ",.3f"),
-                Column("largest_gib", "largest", ",.3f"),
-                Column("grown_mib", "grown MiB"),
-                Column("grown_share", "grown", ".2%"),
-                Column("of_planned", "used/planned", ".2%"),
-            ),
-            "summary",
+            Column("memory", "of", ""),
+            Column("planned_gib", "planned", ",.3f"),
+            Column("settled_gib", "settled", ",.3f"),
+            Column("end_gib", "at the end", ",.3f"),
+            Column("largest_gib", "largest", ",.3f"),
+            Column("grown_mib", "grown MiB"),
+            Column("grown_share", "grown", ".2%"),
+            Column("of_planned", "used/planned", ".2%"),
+            rows="summary",
         ),
-        Section(
+        section(
             "Memory over time, MiB",
-            (
-                Column("at_s", "seconds"),
-                Column("device_mib", "device"),
-                Column("allocator_mib", "torch's allocator"),
-                Column("host_mib", "host"),
-            ),
-            "timeline",
+            Column("at_s", "seconds"),
+            Column("device_mib", "device"),
+            Column("allocator_mib", "torch's allocator"),
+            Column("host_mib", "host"),
+            rows="timeline",
         ),
     ),
 }
 
 
-def make_document(
-    bench: str,
-    config: RuntimeConfig | None,
-    workload: Mapping[str, Any],
-    measured: Sequence[Row],
-    commit: str | None = None,
-    **more: Any,
-) -> dict[str, Any]:
-    """Without a `config`: of a server elsewhere, of which only the asking machine is known."""
-    device = config.device if config is not None else "cpu"
-    return {
-        "bench": bench,
-        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
-        "commit": commit or find_commit(),
-        "machine": describe_machine(device),
-        "versions": describe_versions(device),
-        "config": asdict(config) if config is not None else None,
-        "workload": dict(workload),
-        **more,
-        "measured": list(measured),
-    }
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What a benchmark runs with, and where its result goes."""
+
+    config: RuntimeConfig
+    console: Console
+    file: Path | None = None
+    commit: str | None = None
+
+    def finish(
+        self,
+        name: str,
+        config: RuntimeConfig | None,
+        workload: Mapping[str, Any],
+        measured: Sequence[Row],
+        **more: Any,
+    ) -> dict[str, Any]:
+        """Make the document and show it. `config` is None for a server, whose machine is not known."""
+        origin = provenance(config.device if config is not None else "cpu")
+        document = {
+            "bench": name,
+            "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+            "commit": self.commit or origin["commit"],
+            "machine": origin["machine"],
+            "versions": origin["versions"],
+            "config": asdict(config) if config is not None else None,
+            "workload": dict(workload),
+            **more,
+            "measured": list(measured),
+        }
+        show(document, self.console, self.file)
+        return document
 
 
 def show(document: Mapping[str, Any], console: Console, file: Path | None) -> None:
-    """The tables to the terminal, the document into `file`."""
-    if not console.is_terminal:  # a log has no edge, and rich would cut columns at the 80th letter
-        console = Console(file=console.file, width=WIDE)
+    """Print the tables, and write the document into `file`."""
+    console = wide(console)
     for line in headlines(document):
         console.print(line, markup=False, highlight=False)
     for section in SECTIONS[document["bench"]]:
@@ -233,9 +231,20 @@ def show(document: Mapping[str, Any], console: Console, file: Path | None) -> No
         for row in document[section.rows]:
             table.add_row(*(shown(row, column) for column in section.columns))
         console.print(table)
+    write_document(file, document)
+
+
+def wide(console: Console) -> Console:
+    """A log has no edge, and rich would cut columns at the 80th letter."""
+    if console.is_terminal:
+        return console
+    return Console(file=console.file, width=WIDE, quiet=console.quiet)
+
+
+def write_document(file: Path | None, document: Mapping[str, Any]) -> None:
     if file is not None:
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps(document, indent=1) + "\n")
+        file.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
 
 def markdown(document: Mapping[str, Any]) -> str:
@@ -291,6 +300,6 @@ def shown(row: Mapping[str, Any], column: Column) -> str:
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The least value that so large a share of all does not exceed: one that was really seen."""
+    """The smallest of the values that at least this share of all do not exceed."""
     assert values and 0 < share <= 1
     return sorted(values)[ceil(share * len(values)) - 1]

@@ -24,7 +24,6 @@ from kestrel_core.loop.metrics import Metrics
 from kestrel_core.loop.step import PreparedImage, Sample, StepPlan
 from kestrel_core.loop.step_loop import QueueLimits, StepLoop
 from kestrel_core.moondream.config import MOONDREAM3
-from kestrel_core.protocol.errors import InvalidRequest
 from kestrel_core.protocol.messages import Event, Request, Settings
 from kestrel_core.scheduler.pages import PagePool
 from kestrel_core.scheduler.prefix_cache import PrefixCache
@@ -32,21 +31,21 @@ from kestrel_core.scheduler.scheduler import Limits, Scheduler, Update
 from kestrel_core.skills.registry import builtin_skills
 from kestrel_core.skills.spec import Language
 from kestrel_tools.bench.machine import cpu_name
+from kestrel_tools.bench.parts import Scheduler as Run
 
-PAGE_SIZE = 10  # of both generations: it divides their image prefix
+PAGE_SIZE = 10  # as in both generations: it divides their image prefix
 PROMPT_TOKENS = 64
 WARM_UP_STEPS = 50
-BLOCK_STEPS = 50  # that one engine runs before it is the other's turn
+BLOCK_STEPS = 50  # that one engine runs before the next one
 TARGET_US = 300
 PHASES = ("plan", "commit", "publish", "step")
 
 Microseconds = dict[str, dict[str, float]]  # by phase, then by statistic
 
 
-def bench_scheduler(running: int, waiting: int, steps: int, as_json: bool, console: Console) -> None:
-    """Print a table; with `as_json` also one JSON document, to stdout."""
-    if running < 1 or waiting < 0 or steps < 2:
-        raise InvalidRequest("there must be a running sequence, at least, and two steps to measure")
+def bench_scheduler(run: Run, console: Console) -> None:
+    """Print a table; with `run.json` also one JSON document, to stdout."""
+    running, waiting, steps = run.running, run.waiting, run.steps
     language = Language(MOONDREAM3, Tokenizer.of_bytes(MOONDREAM3))
     every = [i for i in range(MOONDREAM3.text.vocab_size) if language.tokenizer.bytes_of(i)]
     subjects = {
@@ -80,14 +79,14 @@ def bench_scheduler(running: int, waiting: int, steps: int, as_json: bool, conso
                 label, phase, *(f"{time:.1f}" for time in times.values()), end_section=phase == "step"
             )
     console.print(table)
-    if as_json:
+    if run.json:
         workload = {"running": running, "waiting": waiting, "steps": steps}
         document = {"machine": machine, "python": python, **workload, "microseconds": measured}
         print(json.dumps(document), flush=True)
 
 
 class Subject:
-    """One engine under measurement: `running` sequences decode for ever, `waiting` never get a slot."""
+    """An engine that is measured: `running` sequences decode for ever, `waiting` ones never get a slot."""
 
     def __init__(self, language: Language, tokens: list[int], running: int, waiting: int, steps: int) -> None:
         max_context = 2 * PROMPT_TOKENS + running + WARM_UP_STEPS + steps
@@ -114,7 +113,7 @@ class Subject:
             Metrics(),
         )
         self._times_ns: dict[str, list[int]] = {phase: [] for phase in PHASES}
-        rng, heard = random.Random(0), deque[Event](maxlen=1)  # as quick as an outbox that others empty
+        rng, heard = random.Random(0), deque[Event](maxlen=1)  # which costs as little as an outbox
         for index in range(running + waiting):
             words = "".join(rng.choices("abcdefgh ", k=PROMPT_TOKENS - 1 + rng.randrange(PAGE_SIZE))) + "."
             settings = Settings(max_tokens=2 * max_context, seed=index)
@@ -135,7 +134,7 @@ class Subject:
             step = perf_counter_ns() - began - runtime.launch_ns
             times["plan"].append(scheduler.plan_ns)
             times["commit"].append(scheduler.commit_ns)
-            # All that is neither of the two: taking arrivals in, chunks into sinks, counters.
+            # The rest: taking in arrivals, giving chunks to sinks, counting.
             times["publish"].append(step - scheduler.plan_ns - scheduler.commit_ns)
             times["step"].append(step)
 
@@ -170,7 +169,7 @@ class TimedScheduler(Scheduler):
 
 
 class InstantRuntime:
-    """Knows what it will have sampled as soon as it is asked, and notes how long it took to make that up."""
+    """Draws its samples as soon as a step is launched, and notes how long that took."""
 
     overlaps = True
     page_size = PAGE_SIZE

@@ -1,4 +1,4 @@
-"""A real Triton beside the benchmark: `kestrel serve` as a process, on free ports, until it is done with."""
+"""A real Triton beside the benchmark: `kestrel serve` as a process on free ports."""
 
 import os
 import re
@@ -27,16 +27,11 @@ SERIES = re.compile(r"^(kestrel_\w+)(?:\{.*\})? (\S+)$", re.MULTILINE)
 ENDLESS_MODEL = """\
 '''The product's Triton model, with a query that has as many tokens as are asked for: for benchmarks.'''
 
-from importlib.util import module_from_spec, spec_from_file_location
-
-from kestrel_tools.bench.skill import endless_skills
-
-spec = spec_from_file_location("moondream_model", {path!r})
-product = module_from_spec(spec)
-spec.loader.exec_module(product)
+from kestrel_core.triton.model import TritonPythonModel as Product
+from kestrel_tools.bench.endless_query import endless_skills
 
 
-class TritonPythonModel(product.TritonPythonModel):
+class TritonPythonModel(Product):
     skills = endless_skills()
 """
 
@@ -66,12 +61,11 @@ def running_server(config: RuntimeConfig, repository: Path = REPOSITORY) -> Iter
 
 
 def write_endless_repository(folder: Path) -> Path:
-    """The product's model repository but for the skills, which the model's class is given."""
+    """A model repository like the product's, but with endless queries."""
     version = folder / "moondream/1"
     version.mkdir(parents=True)
     shutil.copy(REPOSITORY / "moondream/config.pbtxt", folder / "moondream")
-    path = str(REPOSITORY / "moondream/1/model.py")
-    (version / "model.py").write_text(ENDLESS_MODEL.format(path=path))
+    (version / "model.py").write_text(ENDLESS_MODEL)
     return folder
 
 
@@ -82,7 +76,7 @@ def read_counts(port: int) -> Counts:
 
 
 def parse_counts(text: str) -> Counts:
-    """Series of one name are added up: labels are engines, skills and outcomes."""
+    """Series with the same name are added up over their labels: engines, skills and outcomes."""
     found: Counter[str] = Counter()
     for name, value in SERIES.findall(text):
         found[name] += float(value)  # type: ignore[assignment]

@@ -10,10 +10,12 @@ import http.client
 import json
 import os
 import platform
-import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
+from functools import partial
+from itertools import cycle, repeat
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -26,18 +28,23 @@ from rich.console import Console
 from rich.table import Table
 
 from kestrel_client import AsyncClient
+from kestrel_core.build import build_engine
 from kestrel_core.config import RuntimeConfig
-from kestrel_core.engine import EngineStream, InferenceEngine
 from kestrel_core.intake.tokenizer import byte_document
 from kestrel_core.moondream.config import MOONDREAM_TINY
 from kestrel_core.protocol.errors import EngineFailed
+from kestrel_tools.bench.callers import Counts, Window, closed_loop
+from kestrel_tools.bench.parts import Serving
+from kestrel_tools.bench.results import percentile
 from kestrel_tools.bench.server import running_server
+from kestrel_tools.bench.subjects import started
 
 NUM_PICTURES = 8
 SETTINGS: dict[str, Any] = {"temperature": 0.0, "max_tokens": 16}
 QUESTION = "What is in this picture?"
 
-Ask = Callable[[bytes, bool], Awaitable[int]]  # a picture, whether to stream; gives the number of pieces
+# Given a picture and whether to stream, returns the number of pieces.
+Ask = Callable[[tuple[bytes, bool]], Awaitable[int]]
 
 
 @dataclass(frozen=True)
@@ -48,21 +55,21 @@ class Measured:
     pieces_per_s: float
     p50_ms: float
     p95_ms: float
-    piece_us: float | None = None  # what a further piece costs: streaming against whole answers, the same way
+    piece_us: float | None = None  # cost of a further piece: streaming compared with whole answers
 
 
-def bench_serving(concurrency: int, seconds: float, as_json: bool, console: Console) -> None:
-    """Print a table; with `as_json` one JSON document instead."""
+def bench_serving(run: Serving, console: Console) -> None:
+    """Print a table; with `run.json` one JSON document instead."""
     with TemporaryDirectory() as folder:
-        found = asyncio.run(_measure_all(concurrency, seconds, Path(folder), console))
+        found = asyncio.run(_measure_all(run, Path(folder), console))
     machine = {
         "machine": f"{os.cpu_count()} cores, {platform.machine()}",
         "python": platform.python_version(),
         "torch": torch.__version__,
-        "workload": f"moondream-tiny on the CPU, {concurrency} callers, {seconds:g} s each, {NUM_PICTURES} "
-        f"pictures in turn, {SETTINGS['max_tokens']} tokens, prefix cache on",
+        "workload": f"moondream-tiny on the CPU, {run.concurrency} callers, {run.seconds:g} s each, "
+        f"{NUM_PICTURES} pictures in turn, {SETTINGS['max_tokens']} tokens, prefix cache on",
     }
-    if as_json:
+    if run.json:
         print(json.dumps({**machine, "measured": [asdict(row) for row in found]}))
         return
     table = Table(title=f"{machine['workload']}\n{machine['machine']}, Python {machine['python']}")
@@ -76,17 +83,23 @@ def bench_serving(concurrency: int, seconds: float, as_json: bool, console: Cons
     console.print(table)
 
 
-async def _measure_all(concurrency: int, seconds: float, folder: Path, console: Console) -> list[Measured]:
+async def _measure_all(run: Serving, folder: Path, console: Console) -> list[Measured]:
     async def measure(way: str, ask: Ask) -> list[Measured]:
         rows = []
         for streams in (False, True):
             with console.status(f"{way}, {'streaming' if streams else 'whole answers'}"):
-                await asyncio.gather(*(ask(picture, streams) for picture in pictures))  # warm
-                rows.append(await _closed_loop(way, ask, streams, pictures, concurrency, seconds))
+                await asyncio.gather(*(ask((picture, streams)) for picture in pictures))  # warm
+                asked = zip(cycle(pictures), repeat(streams))
+                window = await closed_loop(ask, asked, run.concurrency, 1, run.seconds, _nothing)
+                rows.append(_row(way, streams, window))
         whole, streamed = rows
         pieces = streamed.pieces_per_s / streamed.requests_per_s
         slower_s = 1 / streamed.requests_per_s - 1 / whole.requests_per_s
         return [whole, replace(streamed, piece_us=1e6 * slower_s / max(pieces - 1, 1))]
+
+    async def measure_engine(way: str) -> list[Measured]:
+        async with started(partial(build_engine, config)) as engine:
+            return await measure(way, _through(engine.query, settings=SETTINGS))
 
     pictures = _pictures()
     tokenizer = folder / "tokenizer.json"
@@ -94,103 +107,64 @@ async def _measure_all(concurrency: int, seconds: float, folder: Path, console: 
     config = RuntimeConfig(
         model="moondream-tiny",
         device="cpu",
-        max_batch_size=concurrency,
+        max_batch_size=run.concurrency,
         weights="random",
         tokenizer_path=str(tokenizer),
     )
-    found = await _engine_alone("engine alone", measure, config)
+    found = await measure_engine("engine alone")
     with running_server(config) as ports:
         async with AsyncClient(f"localhost:{ports.grpc}") as client:
-            found += await measure("gRPC", _over_grpc(client))
-        with ThreadPoolExecutor(concurrency) as threads:
+            found += await measure("gRPC", _through(client.query, **SETTINGS))
+        with ThreadPoolExecutor(run.concurrency) as threads:
             found += await measure("HTTP", _over_http(ports.http, threads))
-    return found + await _engine_alone("engine alone, again", measure, config)
+    return found + await measure_engine("engine alone, again")
 
 
-async def _engine_alone(
-    way: str, measure: Callable[[str, Ask], Awaitable[list[Measured]]], config: RuntimeConfig
-) -> list[Measured]:
-    engine = await InferenceEngine.create(config)
-
-    async def ask(picture: bytes, streams: bool) -> int:
-        if not streams:
-            await engine.query(picture, QUESTION, settings=SETTINGS)
-            return 1
-        stream = await engine.query(picture, QUESTION, settings=SETTINGS, stream=True)
-        assert isinstance(stream, EngineStream)
-        return len([chunk async for chunk in stream])
-
-    try:
-        return await measure(way, ask)
-    finally:
-        await engine.shutdown()
+async def _nothing() -> Counts:
+    """Counters are not looked at here."""
+    return {}
 
 
-def _over_grpc(client: AsyncClient) -> Ask:
-    async def ask(picture: bytes, streams: bool) -> int:
-        if not streams:
-            await client.query(picture, QUESTION, **SETTINGS)
-            return 1
-        stream = await client.query(picture, QUESTION, stream=True, **SETTINGS)
-        return len([text async for text in stream])
+def _row(way: str, streams: bool, window: Window[int]) -> Measured:
+    latencies = [one.latency_ms for one in window.answered]
+    pieces = sum(one.usage for one in window.answered)
+    rates = len(latencies) / window.seconds, pieces / window.seconds
+    return Measured(way, streams, *rates, median(latencies), percentile(latencies, 0.95))
+
+
+def _through(query: Callable[..., Awaitable[Any]], **options: Any) -> Ask:
+    """Through the engine's own calls, or those of its client: they are alike."""
+
+    async def ask(asked: tuple[bytes, bool]) -> int:
+        picture, streams = asked
+        answer = await query(picture, QUESTION, **options, stream=streams)
+        return len([piece async for piece in answer]) if streams else 1
 
     return ask
 
 
 def _over_http(port: int, threads: ThreadPoolExecutor) -> Ask:
-    def post(picture: bytes, streams: bool) -> int:
+    def post(asked: tuple[bytes, bool]) -> int:
+        picture, streams = asked
         fields = {"SKILL": "query", "QUESTION": QUESTION, "IMAGE": base64.b64encode(picture).decode()}
-        limits = {"TEMPERATURE": SETTINGS["temperature"], "MAX_TOKENS": SETTINGS["max_tokens"]}
-        connection = http.client.HTTPConnection("localhost", port, timeout=60)
-        try:
-            path = f"/v2/models/moondream/generate{'_stream' if streams else ''}"
+        limits = {name.upper(): value for name, value in SETTINGS.items()}
+        path = f"/v2/models/moondream/generate{'_stream' if streams else ''}"
+        with closing(http.client.HTTPConnection("localhost", port, timeout=60)) as connection:
             connection.request("POST", path, json.dumps({**fields, **limits, "STREAM": streams}))
             answer = connection.getresponse()
             body = answer.read()
-            if answer.status != 200:
-                raise EngineFailed(f"the server answered {answer.status}: {body[:200]!r}")
-            return body.count(b"data: ") if streams else 1
-        finally:
-            connection.close()
+        if answer.status != 200:
+            raise EngineFailed(f"the server answered {answer.status}: {body[:200]!r}")
+        return body.count(b"data: ") if streams else 1
 
-    async def ask(picture: bytes, streams: bool) -> int:
-        return await asyncio.get_running_loop().run_in_executor(threads, post, picture, streams)
+    async def ask(asked: tuple[bytes, bool]) -> int:
+        return await asyncio.get_running_loop().run_in_executor(threads, post, asked)
 
     return ask
 
 
-async def _closed_loop(
-    way: str, ask: Ask, streams: bool, pictures: list[bytes], concurrency: int, seconds: float
-) -> Measured:
-    latencies: list[float] = []
-    pieces = 0
-    end = time.monotonic() + seconds
-
-    async def caller(number: int) -> None:
-        nonlocal pieces
-        turn = number
-        while (began := time.monotonic()) < end:
-            got = await ask(pictures[turn % len(pictures)], streams)
-            pieces += got
-            latencies.append(time.monotonic() - began)
-            turn += 1
-
-    began = time.monotonic()
-    await asyncio.gather(*(caller(number) for number in range(concurrency)))
-    took = time.monotonic() - began
-    latencies.sort()
-    return Measured(
-        way,
-        streams,
-        len(latencies) / took,
-        pieces / took,
-        1000 * median(latencies),
-        1000 * latencies[int(0.95 * (len(latencies) - 1))],
-    )
-
-
 def _wordy_tokenizer() -> str:
-    """Words for all ids that are no bytes, a space behind each: then nearly every token makes a piece."""
+    """A word with a space behind it for every id that is no byte: nearly every token then makes a piece."""
     document = json.loads(byte_document(MOONDREAM_TINY))
     vocabulary = document["model"]["vocab"]
     free = sorted(set(range(MOONDREAM_TINY.text.vocab_size)) - set(vocabulary.values()))

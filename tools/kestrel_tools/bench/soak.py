@@ -12,53 +12,30 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from itertools import count
-from pathlib import Path
 from time import monotonic
 
-from rich.console import Console
-
 from kestrel_core.build import Engine, build_engine, parse_device
-from kestrel_core.config import RuntimeConfig
 from kestrel_core.engine import InferenceEngine
-from kestrel_core.protocol.errors import InvalidRequest
+from kestrel_tools.bench.chart_questions import question_texts
 from kestrel_tools.bench.memory import Moment, columns, complaints, look, summary, timeline
-from kestrel_tools.bench.mixture import Mixture, make_call
-from kestrel_tools.bench.results import Row, make_document, show
-from kestrel_tools.bench.workload import question_texts
+from kestrel_tools.bench.parts import Soak
+from kestrel_tools.bench.results import COMPUTED, Bench, Row
+from kestrel_tools.bench.soak_requests import Mixture, make_call
 from kestrel_tools.progress import told
 
-EVERY_S = 1.0  # memory is looked at
-CLOSE_S = 60.0  # for an engine to stop that has nothing to do
+EVERY_S = 1.0  # between two looks at memory
+CLOSE_S = 60.0  # that an idle engine may take to stop
 MAX_FAILURES = 100  # by then there is enough to look at
-COUNTED = (
-    *("steps", "prompt_tokens", "cached_tokens", "output_tokens", "prefix_hits", "prefix_misses"),
-    *("images_encoded", "preemptions"),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Soak:
-    seconds: float = 300.0
-    settle_s: float = 30.0  # from then on memory must not grow
-    callers: int = 4
-    deadline_s: float = 120.0  # what takes longer hangs
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.settle_s < self.seconds:
-            raise InvalidRequest("memory settles before the end: settle must be less than seconds")
-        if self.callers < 1 or not self.deadline_s > 0:
-            raise InvalidRequest("there must be a caller, and time for an answer")
 
 
 @dataclass(slots=True)
 class Tally:
-    """Of one kind of requests."""
+    """Counts of one kind of requests."""
 
     requests: int = 0
     answered: int = 0
     left: int = 0  # by their callers
-    refused: int = 0  # as they had to be
+    refused: int = 0  # rightly
     failed: int = 0
     waited_s: float = 0.0  # for answers and refusals
 
@@ -74,13 +51,14 @@ class Tally:
 class Load:
     """The callers, and what became of their requests."""
 
-    def __init__(self, engine: InferenceEngine, mixture: Mixture, run: Soak) -> None:
+    def __init__(self, engine: InferenceEngine, mixture: Mixture, run: Soak, callers: int) -> None:
         self.tallies = {kind: Tally() for kind in mixture.kinds}
         self.problems: Counter[str] = Counter()
         self.num_hung = 0
         self._engine = engine
         self._mixture = mixture
         self._run = run
+        self._callers = callers
         self._indices = count()
         self._began_s = 0.0
 
@@ -97,10 +75,10 @@ class Load:
         )
 
     async def run(self, each_second: Callable[[], None]) -> None:
-        """Ends when all requests have, or are given up."""
+        """Returns when all requests have ended or were given up."""
         self._began_s = monotonic()
         async with asyncio.TaskGroup() as group:
-            callers = [group.create_task(self._ask_and_ask()) for _ in range(self._run.callers)]
+            callers = [group.create_task(self._ask_and_ask()) for _ in range(self._callers)]
             while not self.over:
                 each_second()
                 await asyncio.wait(callers, timeout=min(EVERY_S, max(self._run.seconds - self.seconds, 0.0)))
@@ -123,11 +101,11 @@ class Load:
             except Exception as error:  # whatever it is, nobody expects it
                 tally.failed += 1
                 self.problems[f"{call.kind}: {type(error).__name__}: {error}"[:200]] += 1
-            await asyncio.sleep(0)  # some refusals are given without waiting, and the others want their turn
+            await asyncio.sleep(0)  # some refusals come without waiting, and other callers must run too
 
 
 class ErrorLog(logging.Handler):
-    """What the engine logs as an error while it still answers: a step that failed and was tried again."""
+    """Counts errors that the engine logs while it still answers, such as a step that was tried again."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
@@ -138,10 +116,10 @@ class ErrorLog(logging.Handler):
         self.messages[record.getMessage() + (f" ({cause!r})"[:200] if cause is not None else "")] += 1
 
 
-def bench_soak(
-    run: Soak, config: RuntimeConfig, file: Path | None, commit: str | None, console: Console
-) -> bool:
+def bench_soak(run: Soak, bench: Bench) -> bool:
     """Whether all held."""
+    config, console = bench.config, bench.console
+    callers = run.callers if run.callers is not None else config.max_batch_size
     device, moments, errors = parse_device(config.device), list[Moment](), ErrorLog()
     with told(console) as say:
         say(f"loading {config.model}")
@@ -150,7 +128,7 @@ def bench_soak(
         max_context = config.max_context or shape.text.max_context
         say("drawing pictures")
         mixture = Mixture(run.seed, shape, max_context, question_texts(config))
-        load = Load(InferenceEngine(engine), mixture, run)
+        load = Load(InferenceEngine(engine), mixture, run, callers)
 
         def each_second() -> None:
             moments.append(look(load.seconds, engine.metrics(), device))
@@ -173,27 +151,25 @@ def bench_soak(
         *(lost(engine) if closed else [f"the engine did not stop within {CLOSE_S:g} s"]),
         *complaints(memory),
     ]
-    document = make_document(
+    bench.finish(
         "soak",
         config,
-        _workload(run),
+        _workload(run, callers),
         _rows(load),
-        commit,
         passed=not found,
         complaints=found,
         summary=memory,
-        computed=[{name: metrics[name] for name in COUNTED}],
+        computed=[{name: metrics[name] for name in COMPUTED}],
         timeline=timeline(moments),
         moments=columns(moments),
     )
-    show(document, console, file)
     for line in found or ["All held."]:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     return not found
 
 
 def lost(engine: Engine) -> list[str]:
-    """What an engine that has stopped still holds. Nobody turns it any more, so its books can be read."""
+    """What an engine still holds after it has stopped."""
     metrics = {**engine.metrics(), "open": engine.loop.num_open}
     names = ("open", "queued", "queued_bytes", "running", "pages_used")
     found = [f"after the run, {name} is {metrics[name]:,}" for name in names if metrics[name]]
@@ -205,7 +181,7 @@ def lost(engine: Engine) -> list[str]:
 
 
 def _close(engine: Engine) -> bool:
-    """In a thread of its own: one who waits for an engine that hangs would hang as well."""
+    """Close in a thread, so that an engine that hangs does not hang the benchmark too."""
     thread = threading.Thread(target=engine.close, name="soak-close", daemon=True)
     thread.start()
     thread.join(CLOSE_S)
@@ -218,11 +194,11 @@ def _rows(load: Load) -> list[Row]:
     return [*rows, {"kind": "all", **{name: sum(row[name] for row in rows) for name in names}}]
 
 
-def _workload(run: Soak) -> Row:
+def _workload(run: Soak, callers: int) -> Row:
     return {
         "requests": "all skills, greedy and sampled, whole and streamed, 1 to 200 tokens, some left or bad",
         "pictures": "charts and photographs of 1 to 6,000,000 pixels, three in ten asked about before",
-        "callers": run.callers,
+        "callers": callers,
         "seconds": run.seconds,
         "settled_after_s": run.settle_s,
         "seed": run.seed,
@@ -230,6 +206,6 @@ def _workload(run: Soak) -> Row:
 
 
 def _memory(moment: Moment) -> str:
-    """In a few words: of the device, where there is one."""
+    """Memory in a few words: the device's, where there is one."""
     name, size = ("device", moment.device) if moment.device is not None else ("host", moment.host)
     return f"{name} {size / 2**20:,.0f} MiB" if size is not None else "memory unknown"

@@ -42,7 +42,7 @@ CROPS = (2, 7, 16, 56)
 TOKENS = (1, 4, 16, 64, 745, 11920)
 TEXT_LAYERS = 4  # their weights are more than any cache holds
 GRAPHED_TOKENS = 64
-SECONDS = 0.25  # of repetitions, of each thing measured
+SECONDS = 0.25  # that each measurement is repeated for
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Place:
         return torch.randn(shape, device=self.device).to(self.dtype)
 
     def ms(self, work: Callable[[], object], graphed: bool = False) -> float:
-        """Median time of one call; no number where it fails, which must not cost the other measurements."""
+        """Median time of one call. NaN where it fails, so that the other measurements go on."""
         try:
             return self._median_ms(work, graphed)
         except Exception:
@@ -169,7 +169,7 @@ def vision_cost(config: VisionConfig, crops: int) -> tuple[float, float]:
 
 
 def product_stages(config: VisionConfig, place: Place, crops: int) -> Iterator[Measured]:
-    """The four products of a vision block, by dtype and by where the scales lie."""
+    """The four products of a vision block, by dtype and by the kind of scales."""
     dim, inner, rows = config.enc_dim, config.enc_ff_dim, crops * config.num_patches
     for name, n, k in (("qkv", 3 * dim, dim), ("proj", dim, dim), ("fc1", inner, dim), ("fc2", dim, inner)):
         x, w, b = place.randn(rows, k), place.randn(n, k), place.randn(n)
@@ -232,7 +232,7 @@ def expert_stages(mlp: MoE, dim: int, fused: Fused, place: Place, sizes: Sequenc
         floor = floor_ms(*expert_cost(mlp, h))
         yield Measured("experts", tokens, "loop", place.ms(partial(mlp, h)), floor)
         for name, ops in ways_to_run(fused).items():
-            graphed = place.dtype == torch.bfloat16  # else the host is asked
+            graphed = place.dtype == torch.bfloat16  # other dtypes make the host wait, so no graph holds them
             ms = place.ms(partial(run_experts, mlp, h, ops), graphed)
             yield Measured("experts", tokens, name, ms, floor)
 
@@ -253,7 +253,7 @@ def expert_cost(mlp: MoE, h: Tensor) -> tuple[float, float]:
 def text_stages(
     name: str, text: Text, fused: Fused, place: Place, sizes: Sequence[int]
 ) -> Iterator[Measured]:
-    """One block, as the mean of a few. Plain first: what comes after it changes how the weights lie."""
+    """One block, as the mean of a few. Plain comes first: the others change the layout of the weights."""
     ways: dict[str, Fused | None] = {"plain": None, "packed, no kernels": plain}
     if fused is not plain:
         ways["packed, kernels"] = fused
@@ -272,7 +272,7 @@ def text_stages(
 
 
 def queries(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-    """In attention's place."""
+    """Stands in for attention."""
     return q
 
 

@@ -18,8 +18,9 @@ from kestrel_core.protocol.messages import Event, Request
 from kestrel_core.runtime.vision.image_encoder import ImageEncoder
 from kestrel_core.skills.registry import SkillRegistry
 from kestrel_core.skills.spec import Language, SkillSpec
+from kestrel_tools.noted import NotedReply
 from kestrel_tools.parity.report import Report
-from kestrel_tools.parity.runs import SKILLS, GoldenRun, Recorded, check_run, prompt_of
+from kestrel_tools.parity.runs import SKILLS, GoldenRun, Judge, check_run, prompt_of
 
 BATCH_SIZES = (2, 3, 5, 8, 16)
 
@@ -37,7 +38,7 @@ class GoldenSkill(SkillSpec):
 
     def reply(self, request: Request, language: Language) -> Reply:
         run: GoldenRun = request.arguments["run"]
-        reply = Recorded(SKILLS[run.request.skill].reply(run.request, language))
+        reply = NotedReply(SKILLS[run.request.skill].reply(run.request, language))
         request.arguments["replies"][request.request_id] = reply
         return reply
 
@@ -48,10 +49,10 @@ def check_engine(
     encode_image: ImageEncoder,
     config: RuntimeConfig,
     report: Report,
-    exact: bool,
+    judge: Judge | None,
     console: Console,
 ) -> None:
-    """`encode_image` knows the pictures already: vision is not what these runs are about."""
+    """`encode_image` remembers the pictures already, so vision is not computed again."""
     language = model.language
 
     def check(
@@ -62,7 +63,7 @@ def check_engine(
         times: int = 1,
         preempt: float = 0.0,
     ) -> Engine:
-        """Run all of `chosen`, with up to `gaps` steps between two arrivals, `times` over on one engine."""
+        """Run all of `chosen` `times` over on one engine, with up to `gaps` steps between two arrivals."""
         engine = assemble_engine(model, config, SkillRegistry([GoldenSkill()]), overlaps=gaps % 2 == 1)
         engine.runtime.encode_image = encode_image
         rng = random.Random(len(chosen))
@@ -72,8 +73,10 @@ def check_engine(
             for run, reply in zip(chosen, replies, strict=True):
                 if isinstance(reply, KestrelError):
                     report.add(f"engine {stage}", f"{run.where}: {reply}", 1, "differences", 0.0)
-                elif exact:
+                elif judge is None:
                     check_run(replace(run, stage=f"engine {stage}"), reply, language, report)
+                else:
+                    judge.check(f"engine {stage}", run, reply, report)
             report.equal(f"engine {stage}", "requests left", engine.loop.num_open, 0)
             engine.loop.scheduler.check()
         engine.close()
@@ -99,9 +102,9 @@ def check_engine(
 
 def _run_all(
     engine: Engine, runs: Sequence[GoldenRun], gaps: int, rng: random.Random, preempt: float
-) -> list[Recorded | KestrelError]:
-    """`preempt` is how likely a step is followed by somebody having to give way, whatever room there is."""
-    replies: dict[str, Recorded] = {}
+) -> list[NotedReply | KestrelError]:
+    """`preempt` is the probability that a sequence is preempted after a step, whatever room there is."""
+    replies: dict[str, NotedReply] = {}
     failed: dict[str, KestrelError] = {}
     for index, run in enumerate(runs):
         number = str(index)
@@ -123,7 +126,7 @@ def _run_all(
 
 
 def _most_positions(run: GoldenRun, model: LoadedModel) -> int:
-    """What the run may come to: its prompt, and all that its limits let it say, thoughts included."""
+    """Positions that the run may need: its prompt, and the longest answer and reasoning it may give."""
     settings = run.request.settings
     said = 2 * (settings.max_tokens or 0) if run.tokens is not None else 3 * (settings.max_objects or 0)
     return model.network.config.image_prefix_length + len(prompt_of(run, model.language).inputs) + said + 4

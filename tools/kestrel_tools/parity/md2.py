@@ -12,10 +12,9 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from safetensors.torch import load_file
-from torch import Tensor
 
 from kestrel_core.intake.images import ImageLimits, decode_image
-from kestrel_core.loop.step import Coord, Input, PreparedImage, Sampling
+from kestrel_core.loop.step import Coord, Input, PreparedImage
 from kestrel_core.moondream.checkpoint.files import read_json
 from kestrel_core.moondream.checkpoint.weights import unpack_int4
 from kestrel_core.moondream.crops.cutting import cut_crops
@@ -23,14 +22,14 @@ from kestrel_core.moondream.text import rotary_at, rotate
 from kestrel_core.moondream.vision import pool, stitch
 from kestrel_core.protocol.errors import BadCheckpoint
 from kestrel_core.protocol.messages import Request, Settings
-from kestrel_core.runtime.readouts.plain import nucleus
 from kestrel_core.skills.spec import Language
 from kestrel_tools.parity.report import Report
-from kestrel_tools.parity.runs import SKILLS, GoldenRun
-from kestrel_tools.parity.stages import check_streaming, check_tilings, picture
+from kestrel_tools.parity.runs import SKILLS, GoldenRun, objects_run, text_output
+from kestrel_tools.parity.stages import Golden, check_streaming, check_tilings, picture, probabilities
 from kestrel_tools.parity.subject import Subject, interleaved, recorded
 
 FLOAT32_TOLERANCE, FLOAT32_MEASURE = 1e-5, "relative L2"
+EMBEDDINGS = ".emb"
 
 
 def images(folder: Path) -> dict[str, PreparedImage]:
@@ -49,12 +48,6 @@ def images(folder: Path) -> dict[str, PreparedImage]:
     return prepared
 
 
-def embeddings(folder: Path) -> dict[str, Tensor]:
-    file = folder / "vision.safetensors"
-    golden = load_file(file) if file.is_file() else {}
-    return {key.removesuffix(".emb"): value for key, value in golden.items() if key.endswith(".emb")}
-
-
 def check_stages(folder: Path, subject: Subject, language: Language, report: Report) -> None:
     prepared = images(folder)
     if (folder / "tiling.json").is_file():
@@ -62,13 +55,16 @@ def check_stages(folder: Path, subject: Subject, language: Language, report: Rep
         cases = [(h, w, crops, margin, (th, tw)) for h, w, crops, margin, th, tw in rows]
         check_tilings(cases, subject.model.config.vision, report)
     _check_pictures(folder, prepared, subject, report)
-    if (folder / "vision.safetensors").is_file():
-        _check_vision(load_file(folder / "vision.safetensors"), prepared, subject, report)
-    if (folder / "unit.safetensors").is_file():
-        _check_units(folder, load_file(folder / "unit.safetensors"), subject, report)
-    if (folder / "text.safetensors").is_file() and (folder / "expected.json").is_file():
+    vision, unit, text = (
+        Golden(folder / f"{name}.safetensors", report) for name in ("vision", "unit", "text")
+    )
+    if vision.tensors:
+        _check_vision(vision, prepared, subject)
+    if unit.tensors:
+        _check_units(folder, unit, subject)
+    if text.tensors:
         expected = json.loads((folder / "expected.json").read_text())
-        _check_text(load_file(folder / "text.safetensors"), expected, prepared, subject, language, report)
+        _check_text(text, expected, prepared, subject, language)
     if (folder / "streaming.json").is_file():
         cases = json.loads((folder / "streaming.json").read_text())
         check_streaming([(c["ids"][: c["max_tokens"]], c["chunks"]) for c in cases], language, report)
@@ -95,9 +91,8 @@ def _check_pictures(
             report.add(stage, name, float(levels), "grey levels", limit)
 
 
-def _check_vision(
-    golden: dict[str, Tensor], prepared: dict[str, PreparedImage], subject: Subject, report: Report
-) -> None:
+def _check_vision(golden: Golden, prepared: dict[str, PreparedImage], subject: Subject) -> None:
+    report = golden.report
     vision, device = subject.model.vision, subject.device
     if "pixel_lut" in golden:
         side = vision.config.crop_size
@@ -114,59 +109,61 @@ def _check_vision(
         ) as seen:
             features = vision.encode(torch.from_numpy(image.crops).to(device))
         for crop in (0, 1):
-            _close("vision encoder", report, golden, f"{name}.enc_crop{crop}", features[crop])
-        _close("vision encoder", report, golden, f"{name}.enc_subset", features[:, subset])
+            golden.close("vision encoder", f"{name}.enc_crop{crop}", features[crop])
+        golden.close("vision encoder", f"{name}.enc_subset", features[:, subset])
         grid = vision.config.grid
         whole = stitch(features[1:], image.tiling, vision.config)
         report.equal("stitching", name, list(whole.shape), golden[f"{name}.recon_shape"].tolist())
-        _close("pooling", report, golden, f"{name}.pooled", pool(whole, grid))
-        _close("image embeddings", report, golden, f"{name}.emb", subject.encode_image(image))
+        golden.close("pooling", f"{name}.pooled", pool(whole, grid))
+        golden.close("image embeddings", f"{name}.emb", subject.encode_image(image))
         if name == traced:
             for i in range(len(vision.blocks)):
                 for key, state in ((f"trace.block{i}_in", 2 * i), (f"trace.block{i}_mid", 2 * i + 1)):
-                    _close("vision blocks", report, golden, key, seen[state][0, subset])
-            _close("vision blocks", report, golden, "trace.post_ln_in", seen[-1][0, subset])
+                    golden.close("vision blocks", key, seen[state][0, subset])
+            golden.close("vision blocks", "trace.post_ln_in", seen[-1][0, subset])
 
 
-def _check_units(folder: Path, golden: dict[str, Tensor], subject: Subject, report: Report) -> None:
+def _check_units(folder: Path, golden: Golden, subject: Subject) -> None:
     model, device = subject.model, subject.device
     region, dtype = model.region, model.text.wte.dtype
     if dtype == torch.bfloat16 and (folder / "bf16.safetensors").is_file():
-        # Rounded phases span turns: bfloat16 encodings agree with bfloat16 ones only.
+        # In bfloat16 a phase is off by whole periods, so these encodings agree with bfloat16 ones only.
         rounded = load_file(folder / "bf16.safetensors").items()
-        golden = golden | {k.removeprefix("region."): v for k, v in rounded if k.startswith("region.")}
+        golden.tensors |= {k.removeprefix("region."): v for k, v in rounded if k.startswith("region.")}
     coords, sizes = golden["coord_in"].to(device), golden["size_in"].to(device)
     features = region.coord_features, region.size_features
-    _close("region encoders", report, golden, "coord_feat", region.fourier(coords, features[0]))
-    _close("region encoders", report, golden, "coord_emb", region.encode_coord(coords[:, 0]))
-    _close("region encoders", report, golden, "size_feat", region.fourier(sizes, features[1]))
-    _close("region encoders", report, golden, "size_emb", region.encode_size(sizes))
+    golden.close("region encoders", "coord_feat", region.fourier(coords, features[0]))
+    golden.close("region encoders", "coord_emb", region.encode_coord(coords[:, 0]))
+    golden.close("region encoders", "size_feat", region.fourier(sizes, features[1]))
+    golden.close("region encoders", "size_emb", region.encode_size(sizes))
     hidden = golden["hidden_in"].to(device, dtype)
-    _close("region decoders", report, golden, "coord_logits", region.coord_logits(hidden))
-    _close("region decoders", report, golden, "size_logits", region.size_logits(hidden))
+    golden.close("region decoders", "coord_logits", region.coord_logits(hidden))
+    golden.close("region decoders", "size_logits", region.size_logits(hidden))
     bins = torch.arange(region.config.num_size_bins, device=device)
-    _close("region decoders", report, golden, "bin_to_size", region.size_of_bin(bins))
+    golden.close("region decoders", "bin_to_size", region.size_of_bin(bins))
     for name, norm in (("vision", model.vision.post_ln), ("text", model.text.post_ln)):
-        # Always in float32: rounded to bfloat16, the rows would lose what tells one epsilon from another.
+        # Always in float32: in bfloat16 the rows could not tell one epsilon from another.
         x, weight, bias = golden[f"ln.{name}.post_ln.x"].to(device), norm.weight.float(), norm.bias.float()
         y = F.layer_norm(x, norm.normalized_shape, weight, bias, norm.eps)
-        _close("layer norm", report, golden, f"ln.{name}.post_ln.y", y)
+        golden.close("layer norm", f"ln.{name}.post_ln.y", y)
     at = rotary_at(golden["rope.pos"].to(device), model.config.text)
     rotated = rotate(golden["rope.x"].to(device, dtype).transpose(0, 1), at).transpose(0, 1)
-    _close("rotary", report, golden, "rope.y", interleaved(rotated, model.config.text.rotary_dim))
-    for key in golden:
+    golden.close("rotary", "rope.y", interleaved(rotated, model.config.text.rotary_dim))
+    for key in golden.tensors:
         if key.startswith("recon.") and not key.endswith(".pooled"):
-            _check_stitching(key, golden, subject, report)
+            _check_stitching(key, golden, subject)
         if key.startswith("sampling.") and not key.endswith(".logits"):
-            _check_sampling(key, golden, report)
+            _check_sampling(key, golden)
     if "quant.packed" in golden:
         for key, kind in (("quant.weight_f32", torch.float32), ("quant.weight_bf16", torch.bfloat16)):
             weight = torch.empty_like(golden[key], dtype=kind)
             unpack_int4(golden["quant.packed"], golden["quant.scale"], golden["quant.zero_point"], weight)
-            report.equal("int4 weights", key, weight.flatten().tolist(), golden[key].flatten().tolist())
+            golden.report.equal(
+                "int4 weights", key, weight.flatten().tolist(), golden[key].flatten().tolist()
+            )
 
 
-def _check_stitching(key: str, golden: dict[str, Tensor], subject: Subject, report: Report) -> None:
+def _check_stitching(key: str, golden: Golden, subject: Subject) -> None:
     _, tiles, margin = key.split(".")
     rows, cols = map(int, tiles.split("x"))
     config = replace(subject.model.config.vision, overlap_margin=int(margin.removeprefix("m")))
@@ -175,29 +172,27 @@ def _check_stitching(key: str, golden: dict[str, Tensor], subject: Subject, repo
     )
     labels = torch.stack((crop, row, col), dim=-1).flatten(1, 2).float()
     whole = stitch(labels, (rows, cols), config)
-    report.equal("stitching", key, whole.flatten().tolist(), golden[key].flatten().tolist())
-    _close("pooling", report, golden, f"{key}.pooled", pool(whole, config.grid))
+    golden.report.equal("stitching", key, whole.flatten().tolist(), golden[key].flatten().tolist())
+    golden.close("pooling", f"{key}.pooled", pool(whole, config.grid))
 
 
-def _check_sampling(key: str, golden: dict[str, Tensor], report: Report) -> None:
+def _check_sampling(key: str, golden: Golden) -> None:
     named = re.fullmatch(r"sampling\.(.*)\.t([\d.]+)\.p([\d.]+)", key)
     assert named is not None
     vector, temperature, top_p = named.groups()
-    best, order = nucleus(golden[f"sampling.{vector}.logits"], Sampling(float(temperature), float(top_p)))
-    probabilities = torch.zeros_like(best).scatter(0, order, best)
-    if vector.startswith("ties"):  # which of equals is kept first is the sort's own choice
-        report.close("sampling", key, best, golden[key].sort(descending=True).values)
+    ours = probabilities(golden[f"sampling.{vector}.logits"], float(temperature), float(top_p))
+    if vector.startswith("ties"):  # the order of equal values is the sort's own choice
+        golden.report.close("sampling", key, *(p.sort(descending=True).values for p in (ours, golden[key])))
     else:
-        _close("sampling", report, golden, key, probabilities)
+        golden.close("sampling", key, ours)
 
 
 def _check_text(
-    golden: dict[str, Tensor],
+    golden: Golden,
     expected: dict[str, Any],
     prepared: dict[str, PreparedImage],
     subject: Subject,
     language: Language,
-    report: Report,
 ) -> None:
     config = subject.model.config
     prefix, rotary = config.image_prefix_length, config.text.rotary_dim
@@ -205,30 +200,30 @@ def _check_text(
     for name, image in prepared.items():
         if f"{name}.prefix_hidden_subset" in golden:
             hidden = subject.prefill(image, ())
-            _close("image prefill", report, golden, f"{name}.prefix_hidden_subset", hidden[subset])
-            _close("image prefill", report, golden, f"{name}.prefix_hidden", hidden)
+            golden.close("image prefill", f"{name}.prefix_hidden_subset", hidden[subset])
+            golden.close("image prefill", f"{name}.prefix_hidden", hidden)
             for layer in range(config.text.n_layers):
                 k, v = subject.cached(layer, subset)
-                _close("kv cache", report, golden, f"{name}.k{layer}_subset", interleaved(k, rotary))
-                _close("kv cache", report, golden, f"{name}.v{layer}_subset", v)
+                golden.close("kv cache", f"{name}.k{layer}_subset", interleaved(k, rotary))
+                golden.close("kv cache", f"{name}.v{layer}_subset", v)
         for label, run in expected.get(name, {}).items():
             if f"{name}.{label}.logits" in golden:
                 inputs = _prompt(run, language, image)
                 hidden = subject.prefill(image, inputs)[prefix:]
-                _close("prompt prefill", report, golden, f"{name}.{label}.hidden", hidden)
-                _close("first logits", report, golden, f"{name}.{label}.logits", subject.logits(hidden[-1]))
+                golden.close("prompt prefill", f"{name}.{label}.hidden", hidden)
+                golden.close("first logits", f"{name}.{label}.logits", subject.logits(hidden[-1]))
             if f"{name}.{label}.step_logits" in golden:  # teacher-forced: each step sees the golden tokens
                 steps = golden[f"{name}.{label}.step_logits"]
                 fed = (*_prompt(run, language, image), *run["output_ids"][: len(steps)])
                 states = subject.prefill(image, fed)[-len(steps) :]
-                _close("step logits", report, golden, f"{name}.{label}.step_logits", subject.logits(states))
+                golden.close("step logits", f"{name}.{label}.step_logits", subject.logits(states))
     if "text_only.logits" in golden:
         with recorded([*subject.model.text.blocks]) as seen:
             hidden = subject.prefill(None, expected["text_only"]["prompt_ids"])
         for layer, state in enumerate(seen):
-            _close("text blocks", report, golden, f"text_only.block{layer}_in", state)
-        _close("text blocks", report, golden, "text_only.hidden", hidden)
-        _close("first logits", report, golden, "text_only.logits", subject.logits(hidden[-1]))
+            golden.close("text blocks", f"text_only.block{layer}_in", state)
+        golden.close("text blocks", "text_only.hidden", hidden)
+        golden.close("first logits", "text_only.logits", subject.logits(hidden[-1]))
 
 
 def _prompt(run: dict[str, Any], language: Language, image: PreparedImage) -> tuple[Input, ...]:
@@ -252,10 +247,8 @@ def runs(folder: Path, subject: Subject, language: Language) -> Iterator[GoldenR
             if kind in ("query", "spatial", "reasoning", "caption"):
                 yield _text_run(kind, label, f"{name} {label}", run, image, settings)
             elif kind in ("detect", "point"):
-                key = "objects" if kind == "detect" else "points"
                 request = Request(kind, {"object": run["object"]}, image, settings)
-                where = f"{name} {label}"
-                yield GoldenRun(f"decode {kind}", where, request, run["prompt_ids"], output={key: run[key]})
+                yield objects_run(f"{name} {label}", request, run["prompt_ids"], run)
             elif label == "gaze" and words is not None:
                 yield from _gaze_runs(name, run, words, image, settings)
     if "text_only" in expected:
@@ -267,16 +260,11 @@ def _text_run(
 ) -> GoldenRun:
     if kind == "caption":
         request = Request("caption", {"length": label.split("_")[1]}, image, settings)
-        output = {"caption": run["text"]}
     else:
         arguments = {"question": run["question"], "reasoning": kind == "reasoning"}
-        if "spatial_refs" in run:
-            arguments["spatial_refs"] = run["spatial_refs"]
-        request, output = Request("query", arguments, image, settings), {"answer": run["text"]}
+        refs = {"spatial_refs": run["spatial_refs"]} if "spatial_refs" in run else {}
+        request = Request("query", arguments | refs, image, settings)
     thought = run.get("reasoning")
-    if thought is not None:
-        grounding = [{**g, "points": [list(p) for p in g["points"]]} for g in thought["grounding"]]
-        output["reasoning"] = {"text": thought["text"], "grounding": grounding}
     return GoldenRun(
         stage=f"decode {kind}",
         where=where,
@@ -285,7 +273,7 @@ def _text_run(
         tokens=run["output_ids"],
         reasoning_tokens=None if thought is None else thought["output_ids"],
         chunks=run["chunks"],
-        output=output,
+        output=text_output(request.skill, run["text"], thought),
     )
 
 
@@ -296,7 +284,7 @@ def _gaze_runs(
     image: PreparedImage,
     settings: Settings,
 ) -> Iterator[GoldenRun]:
-    """Gaze is a point request under the legacy words, with the eye's place in the prompt."""
+    """Gaze is a point request with the legacy words, and the place of the eye in the prompt."""
     for index, gaze in enumerate(gazes):
         x, y = gaze["eye"]
         points = [gaze["gaze"]] if gaze["gaze"] is not None else []
@@ -305,9 +293,3 @@ def _gaze_runs(
         yield GoldenRun(
             "decode gaze", f"{name} gaze{index}", request, (), output={"points": points}, inputs=inputs
         )
-
-
-def _close(stage: str, report: Report, golden: dict[str, Tensor], key: str, ours: Tensor) -> None:
-    """A folder may be trimmed: what it does not hold is not compared."""
-    if key in golden:
-        report.close(stage, key, ours, golden[key])

@@ -8,25 +8,23 @@ from typing import Any
 import numpy as np
 import torch
 import torch.nn.functional as F
-from safetensors.torch import load_file
-from torch import Tensor
 
 from kestrel_core.intake.images import ImageLimits, decode_image
-from kestrel_core.loop.step import PreparedImage, Sampling
+from kestrel_core.loop.step import PreparedImage
 from kestrel_core.moondream.checkpoint.weights import unscale_float8
 from kestrel_core.moondream.crops.cutting import choose_tiling, cut_crops
 from kestrel_core.moondream.moe import MoE
 from kestrel_core.moondream.text import TextAttention, rotary_at
 from kestrel_core.moondream.vision import pool, stitch
 from kestrel_core.protocol.messages import Request, Settings
-from kestrel_core.runtime.readouts.plain import nucleus
 from kestrel_core.skills.spec import Language
 from kestrel_tools.parity.report import Report
-from kestrel_tools.parity.runs import SKILLS, GoldenRun
-from kestrel_tools.parity.stages import check_streaming, check_tilings, picture
+from kestrel_tools.parity.runs import SKILLS, GoldenRun, objects_run, text_output
+from kestrel_tools.parity.stages import Golden, check_streaming, check_tilings, picture, probabilities
 from kestrel_tools.parity.subject import Subject, interleaved, recorded
 
 FLOAT32_TOLERANCE, FLOAT32_MEASURE = 2e-4, "max |a-b| / (1+|b|)"
+EMBEDDINGS = ".embeddings"
 CROPS_TOLERANCE = 4.0  # mean grey levels: these crops were resized by Pillow, ours by libvips
 
 
@@ -41,17 +39,9 @@ def images(folder: Path, subject: Subject) -> dict[str, PreparedImage]:
     return prepared
 
 
-def embeddings(folder: Path) -> dict[str, Tensor]:
-    file = folder / "vision.safetensors"
-    golden = load_file(file) if file.is_file() else {}
-    end = ".embeddings"
-    return {key.removesuffix(end): value for key, value in golden.items() if key.endswith(end)}
-
-
 def check_stages(folder: Path, subject: Subject, language: Language, report: Report) -> None:
-    def golden(name: str) -> dict[str, Tensor]:
-        file = folder / f"{name}.safetensors"
-        return load_file(file) if file.is_file() else {}
+    def golden(name: str) -> Golden:
+        return Golden(folder / f"{name}.safetensors", report)
 
     vision, prepared = subject.model.config.vision, images(folder, subject)
     if (folder / "tilings.json").is_file():
@@ -64,14 +54,14 @@ def check_stages(folder: Path, subject: Subject, language: Language, report: Rep
         report.equal("crops' number", name, len(crops.pixels), len(image.crops))
         levels = np.abs(crops.pixels.astype(int) - image.crops.astype(int)).mean()
         report.add("crops (loosely)", name, float(levels), "mean grey levels", CROPS_TOLERANCE)
-    _check_vision(golden("vision"), prepared, subject, report)
-    _check_attention(golden("attention"), subject, report)
-    _check_experts(golden("experts"), subject, report)
-    _check_float8_experts(golden("experts_fp8"), golden("experts_fp8_expected"), subject, report)
-    _check_region(golden("region"), subject, report)
-    _check_prefill(folder, golden("prefill"), prepared, subject, report)
-    _check_first_logits(folder, golden("first_logits"), prepared, subject, language, report)
-    _check_sampling(golden("sampling"), report)
+    _check_vision(golden("vision"), prepared, subject)
+    _check_attention(golden("attention"), subject)
+    _check_experts(golden("experts"), subject)
+    _check_float8_experts(golden("experts_fp8"), golden("experts_fp8_expected"), subject)
+    _check_region(golden("region"), subject)
+    _check_prefill(folder, golden("prefill"), prepared, subject)
+    _check_first_logits(folder, golden("first_logits"), prepared, subject, language)
+    _check_sampling(golden("sampling"))
     if (folder / "streaming.json").is_file():
         cases = json.loads((folder / "streaming.json").read_text())
         eos = language.config.tokenizer.eos_id
@@ -80,27 +70,26 @@ def check_stages(folder: Path, subject: Subject, language: Language, report: Rep
         )
 
 
-def _check_vision(
-    golden: dict[str, Tensor], prepared: dict[str, PreparedImage], subject: Subject, report: Report
-) -> None:
+def _check_vision(golden: Golden, prepared: dict[str, PreparedImage], subject: Subject) -> None:
     vision = subject.model.vision
     for name, image in prepared.items():
         if f"{name}.tiling" in golden:
-            report.equal("tiling", name, list(image.tiling), golden[f"{name}.tiling"].tolist())
+            golden.report.equal("tiling", name, list(image.tiling), golden[f"{name}.tiling"].tolist())
         if f"{name}.global_features" in golden:
             features = vision.encode(torch.from_numpy(image.crops).to(subject.device))
-            report.close("vision encoder", f"{name} global", features[0], golden[f"{name}.global_features"])
-            report.close("vision encoder", f"{name} local", features[1], golden[f"{name}.local_features_0"])
+            golden.close("vision encoder", f"{name}.global_features", features[0], f"{name} global")
+            golden.close("vision encoder", f"{name}.local_features_0", features[1], f"{name} local")
             pooled = pool(stitch(features[1:], image.tiling, vision.config), vision.config.grid)
-            report.close("pooling", name, pooled.flatten(0, 1), golden[f"{name}.pooled_local"])
+            golden.close("pooling", f"{name}.pooled_local", pooled.flatten(0, 1), name)
         if f"{name}.embeddings" in golden:
-            report.close("image embeddings", name, subject.encode_image(image), golden[f"{name}.embeddings"])
+            golden.close("image embeddings", f"{name}.embeddings", subject.encode_image(image), name)
 
 
-def _check_attention(golden: dict[str, Tensor], subject: Subject, report: Report) -> None:
-    config = subject.model.config.text
-    for case in sorted({key.split(".")[0] for key in golden}):
-        g = {key.split(".")[1]: value for key, value in golden.items() if key.startswith(f"{case}.")}
+def _check_attention(golden: Golden, subject: Subject) -> None:
+    config, report = subject.model.config.text, golden.report
+    for case in sorted({key.split(".")[0] for key in golden.tensors}):
+        cases = golden.tensors.items()
+        g = {key.split(".")[1]: value for key, value in cases if key.startswith(f"{case}.")}
         attn = subject.model.text.blocks[int(g["layer"])].attn
         assert isinstance(attn, TextAttention)
         x = g["x"].to(subject.device, subject.model.text.wte.dtype)
@@ -121,27 +110,26 @@ def _check_attention(golden: dict[str, Tensor], subject: Subject, report: Report
         report.close("attention", f"{case} out", attn.output(mixed[0].transpose(0, 1)), g["out"])
 
 
-def _check_experts(golden: dict[str, Tensor], subject: Subject, report: Report) -> None:
-    for layer in sorted({key.split(".")[0] for key in golden}):
+def _check_experts(golden: Golden, subject: Subject) -> None:
+    report = golden.report
+    for layer in sorted({key.split(".")[0] for key in golden.tensors}):
         mlp = subject.model.text.blocks[int(layer)].mlp
         assert isinstance(mlp, MoE)
         x = golden[f"{layer}.x"].to(subject.device, subject.model.text.wte.dtype)
-        report.close("MoE router", f"block {layer}", mlp.router(x), golden[f"{layer}.router_logits"])
+        golden.close("MoE router", f"{layer}.router_logits", mlp.router(x), f"block {layer}")
         ids, weights = mlp.route(x)
         same = (ids.cpu() == golden[f"{layer}.expert_ids"]).all(-1)
         if x.dtype == torch.float32:
             wrong = int((~same).sum())
             report.add("MoE choice", f"block {layer}", wrong, "differences", 0.0)
-        # Where rounding turned a near-tie, another expert was right to be asked.
+        # Where rounding decided a near tie otherwise, the other expert is right as well.
         chosen = golden[f"{layer}.expert_weights"]
         report.close("MoE weights", f"block {layer}", weights.cpu()[same], chosen[same])
         report.close("MoE output", f"block {layer}", mlp(x).cpu()[same], golden[f"{layer}.out"][same])
 
 
-def _check_float8_experts(
-    stored: dict[str, Tensor], golden: dict[str, Tensor], subject: Subject, report: Report
-) -> None:
-    if not stored or not golden:
+def _check_float8_experts(stored: Golden, golden: Golden, subject: Subject) -> None:
+    if not stored.tensors or not golden.tensors:
         return
     layer = int(golden["layer"])
     ours = subject.model.text.blocks[layer].mlp
@@ -154,38 +142,27 @@ def _check_float8_experts(
             weight = torch.empty(experts.weight.shape, dtype=dtype, device=subject.device)
             unscale_float8(stored[f"{block}.mlp.{leaf}.weight"], stored[f"{block}.moe_quant.{scale}"], weight)
             experts.weight = torch.nn.Parameter(weight.to(kept[0].dtype), requires_grad=False)
-        report.close("float8 experts", name, ours(x), golden[name])
+        golden.close("float8 experts", name, ours(x))
     ours.fc1.weight, ours.fc2.weight = kept
 
 
-def _check_region(golden: dict[str, Tensor], subject: Subject, report: Report) -> None:
-    if not golden:
+def _check_region(golden: Golden, subject: Subject) -> None:
+    if not golden.tensors:
         return
     region, device = subject.model.region, subject.device
     hidden = golden["hidden"].to(device, subject.model.text.wte.dtype)
-    report.close(
-        "region encoders",
-        "coords",
-        region.encode_coord(golden["coords"][:, 0].to(device)),
-        golden["coords_encoded"],
-    )
-    report.close(
-        "region encoders", "sizes", region.encode_size(golden["sizes"].to(device)), golden["sizes_encoded"]
-    )
-    report.close("region decoders", "coord_logits", region.coord_logits(hidden), golden["coord_logits"])
-    report.close("region decoders", "size_logits", region.size_logits(hidden), golden["size_logits"])
-    sizes = region.size_of_bin(golden["bins"].to(device))
-    report.close("region decoders", "bin_sizes", sizes, golden["bin_sizes"])
+    coords, sizes = golden["coords"][:, 0].to(device), golden["sizes"].to(device)
+    golden.close("region encoders", "coords_encoded", region.encode_coord(coords), "coords")
+    golden.close("region encoders", "sizes_encoded", region.encode_size(sizes), "sizes")
+    golden.close("region decoders", "coord_logits", region.coord_logits(hidden))
+    golden.close("region decoders", "size_logits", region.size_logits(hidden))
+    golden.close("region decoders", "bin_sizes", region.size_of_bin(golden["bins"].to(device)))
 
 
 def _check_prefill(
-    folder: Path,
-    golden: dict[str, Tensor],
-    prepared: dict[str, PreparedImage],
-    subject: Subject,
-    report: Report,
+    folder: Path, golden: Golden, prepared: dict[str, PreparedImage], subject: Subject
 ) -> None:
-    if not golden:
+    if not golden.tensors:
         return
     name = json.loads((folder / "runs.json").read_text())["query"][1]["image"]  # the README says so
     if name not in prepared:
@@ -193,25 +170,23 @@ def _check_prefill(
     watched = golden["watched_positions"]
     with recorded([*subject.model.text.blocks]) as seen:
         hidden = subject.prefill(prepared[name], golden["prompt_tokens"].tolist())
-    report.close("prefill inputs", name, seen[0][watched], golden["inputs_embeds_watched"])
-    for layer, (state, expected) in enumerate(
-        zip([*seen[1:], hidden], golden["layers_watched"], strict=True)
-    ):
-        report.close("prefill blocks", f"block {layer}", state[watched], expected)
-    report.close("prefill", "final hidden", hidden, golden["final_hidden"])
-    report.close("prefill", "last logits", subject.logits(hidden[-1]), golden["last_logits"])
+    golden.close("prefill inputs", "inputs_embeds_watched", seen[0][watched], name)
+    states = zip([*seen[1:], hidden], golden["layers_watched"], strict=True)
+    for layer, (state, expected) in enumerate(states):
+        golden.report.close("prefill blocks", f"block {layer}", state[watched], expected)
+    golden.close("prefill", "final_hidden", hidden, "final hidden")
+    golden.close("prefill", "last_logits", subject.logits(hidden[-1]), "last logits")
 
 
 def _check_first_logits(
     folder: Path,
-    golden: dict[str, Tensor],
+    golden: Golden,
     prepared: dict[str, PreparedImage],
     subject: Subject,
     language: Language,
-    report: Report,
 ) -> None:
-    """Logits behind the last prompt of each run; where reasoning comes first, its golden tokens are fed."""
-    if not golden or not (folder / "runs.json").is_file():
+    """Logits after the last prompt of each run. Where reasoning comes first, its golden tokens are fed."""
+    if not golden.tensors or not (folder / "runs.json").is_file():
         return
     documents = json.loads((folder / "runs.json").read_text())
     for skill in ("query", "caption"):
@@ -219,25 +194,22 @@ def _check_first_logits(
             image = prepared.get(run["image"]) if run["image"] else None
             grounded = language.config.tokenizer.coord_id in run.get("reasoning", {}).get("tokens", ())
             if f"{skill}.{index}" not in golden or (run["image"] and image is None) or grounded:
-                continue  # the values of grounded coordinates are not told
+                continue  # the golden folder does not have the values of grounded coordinates
             request = _request(skill, run, image)
             inputs = [*SKILLS[skill].prompt(request, language).inputs]
             thought = run.get("reasoning")
             if thought is not None:
                 inputs += thought["tokens"][: -1 if thought["ended"] else None] + run["answer_prompt_tokens"]
             logits = subject.logits(subject.prefill(image, inputs)[-1])
-            report.close("first logits", f"{skill} {index}", logits, golden[f"{skill}.{index}"])
+            golden.close("first logits", f"{skill}.{index}", logits, f"{skill} {index}")
 
 
-def _check_sampling(golden: dict[str, Tensor], report: Report) -> None:
-    for index in range(len(golden) // 2):
+def _check_sampling(golden: Golden) -> None:
+    for index in range(len(golden.tensors) // 2):
         temperature, top_p = golden[f"{index}.settings"].tolist()
-        for row, logits in enumerate(golden["logits"]):
-            if temperature == 0:
-                continue
-            best, order = nucleus(logits, Sampling(temperature, top_p))
-            probabilities = torch.zeros_like(best).scatter(0, order, best)
-            report.close("sampling", f"{index}, row {row}", probabilities, golden[f"{index}.probs"][row])
+        for row, logits in enumerate(golden["logits"] if temperature != 0 else ()):
+            ours = probabilities(logits, temperature, top_p)
+            golden.report.close("sampling", f"{index}, row {row}", ours, golden[f"{index}.probs"][row])
 
 
 def _request(skill: str, run: dict[str, Any], image: PreparedImage | None) -> Request:
@@ -262,14 +234,11 @@ def runs(folder: Path, subject: Subject, language: Language) -> Iterator[GoldenR
             where = f"{skill} {index} ({run['image'] or 'no image'})"
             prompt_ids, kind = run["prompt_tokens"], skill
             if skill in ("detect", "point"):
-                key = "objects" if skill == "detect" else "points"
-                yield GoldenRun(f"decode {skill}", where, request, prompt_ids, output={key: run[key]})
+                yield objects_run(where, request, prompt_ids, run)
                 continue
             answer, thought = run["answer"], run.get("reasoning")
-            output: dict[str, Any] = {"answer" if skill == "query" else "caption": answer["text"]}
             if thought is not None:
                 kind = "reasoning"
-                output["reasoning"] = {"text": thought["text"], "grounding": thought["grounding"]}
             elif "spatial_refs" in run:
                 kind = "spatial"
             yield GoldenRun(
@@ -280,7 +249,7 @@ def runs(folder: Path, subject: Subject, language: Language) -> Iterator[GoldenR
                 tokens=_emitted(answer, ids.eos_id),
                 reasoning_tokens=None if thought is None else _emitted(thought, ids.answer_id),
                 chunks=answer["chunks"],
-                output=output,
+                output=text_output(skill, answer["text"], thought),
             )
 
 

@@ -6,18 +6,18 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import torch
-from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 
 Measure = Literal[
     "relative L2",  # of each tensor; the worst one counts
-    "relative RMS",  # over all values of a stage: in bfloat16 a single expert's choice may tip over
+    "relative RMS",  # over all values of a stage, since in bfloat16 a single expert's choice may flip
     "max |a-b| / (1+|b|)",
     "grey levels",
     "mean grey levels",
     "differences",
     "max |a-b|",
+    "gap / largest logit",  # how far, by plain torch, a choice lies below the best one
 ]
 
 
@@ -83,7 +83,7 @@ class Report:
         kept = self.stages.setdefault(stage, Stage(stage, measure, tolerance))
         kept.count += 1
         kept.note = note or kept.note
-        if not deviation <= kept.worst:  # NaN counts as worse
+        if not deviation <= kept.worst:  # true for NaN as well
             kept.worst, kept.where = deviation if deviation == deviation else float("inf"), where
 
     @property
@@ -101,14 +101,13 @@ class Report:
         table.add_column("", no_wrap=True)
         for stage in self.stages.values():
             verdict = "[green]pass[/]" if stage.passed else "[bold red]MISS[/]"
-            verdict = verdict if math.isfinite(stage.tolerance) else "not judged"
             numbers = f"{stage.worst:.2g}", f"{stage.tolerance:.2g}"
             where = stage.where + (f" ({stage.note})" if stage.note else "")
             table.add_row(stage.name, str(stage.count), *numbers, stage.measure, where, verdict)
         return table
 
     def document(self) -> dict[str, Any]:
-        """The last line of output. What JSON cannot say, an infinite or undefined number, is null."""
+        """The last line of output. A deviation that is infinite or NaN, which JSON cannot say, is null."""
         return {
             "passed": self.passed,
             "stages": [
@@ -116,7 +115,7 @@ class Report:
                     "stage": stage.name,
                     "values": stage.count,
                     "deviation": stage.worst if math.isfinite(stage.worst) else None,
-                    "tolerance": stage.tolerance if math.isfinite(stage.tolerance) else None,
+                    "tolerance": stage.tolerance,
                     "measure": stage.measure,
                     "worst_at": stage.where,
                     "passed": stage.passed,
@@ -124,6 +123,3 @@ class Report:
                 for stage in self.stages.values()
             ],
         }
-
-    def print(self, title: str, console: Console) -> None:
-        console.print(self.table(title))

@@ -1,25 +1,20 @@
-"""Golden decodes of every skill, driven through the runtime one sequence at a time, and their verdict."""
+"""Golden decodes of every skill: run through the runtime one sequence at a time, then compared or judged."""
 
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
-from kestrel_core.loop.sequence import Outcome, Prompt, Reply
-from kestrel_core.loop.step import (
-    Input,
-    PreparedImage,
-    Readout,
-    Running,
-    Runtime,
-    Sample,
-    Span,
-    StepPlan,
-)
+from kestrel_core.loop.sequence import Prompt
+from kestrel_core.loop.step import Input, PreparedImage, Running, Runtime, Span, StepPlan
+from kestrel_core.moondream.model import Moondream
 from kestrel_core.protocol.messages import Request
 from kestrel_core.skills.spatial import DetectSkill, PointSkill
 from kestrel_core.skills.spec import Language, SkillSpec
 from kestrel_core.skills.text import CaptionSkill, QuerySkill
+from kestrel_tools.noted import Choice, NotedReply, walk
 from kestrel_tools.parity.report import Report
+from kestrel_tools.reference import Reference
 
 SKILLS: dict[str, SkillSpec] = {
     "query": QuerySkill(),
@@ -32,7 +27,7 @@ BOX_TOLERANCE = 1e-6
 
 @dataclass(frozen=True)
 class GoldenRun:
-    """One request and what it gave. `tokens` are those emitted, an end token left out; None where unknown."""
+    """One request and its golden answer. `tokens` are without the end token, and None where unknown."""
 
     stage: str
     where: str
@@ -50,41 +45,26 @@ class GoldenRun:
         return image
 
 
-@dataclass
-class Recorded:
-    """A reply that remembers what it was given and what it said."""
-
-    reply: Reply
-    samples: list[Sample] = field(default_factory=list)
-    chunks: list[str] = field(default_factory=list)
-    phases: list[int] = field(default_factory=list)
-
-    def readout(self, ahead: int = 0) -> Readout | None:
-        return self.reply.readout(ahead)
-
-    def take(self, sample: Sample) -> Outcome:
-        outcome = self.reply.take(sample)
-        self.samples.append(sample)
-        self.chunks += [text for text in (outcome.text, outcome.rest) if text]
-        if outcome.feed is not None:
-            self.phases.append(len(self.samples))
-        return outcome
-
-    def cut(self) -> Outcome:
-        return self.reply.cut()
-
-    def output(self) -> dict[str, Any]:
-        return self.reply.output()
+def objects_run(where: str, request: Request, prompt_ids: Sequence[int], run: dict[str, Any]) -> GoldenRun:
+    key = "objects" if request.skill == "detect" else "points"
+    return GoldenRun(f"decode {request.skill}", where, request, prompt_ids, output={key: run[key]})
 
 
-Decode = Callable[[GoldenRun, Prompt, Recorded], None]
+def text_output(skill: str, text: str, thought: dict[str, Any] | None) -> dict[str, Any]:
+    output: dict[str, Any] = {"answer" if skill == "query" else "caption": text}
+    if thought is not None:
+        output["reasoning"] = {"text": thought["text"], "grounding": thought["grounding"]}
+    return output
+
+
+Decode = Callable[[GoldenRun, Prompt, NotedReply], None]
 
 
 def drive(runtime: Runtime, image_prefix_length: int) -> Decode:
     """Decode with the runtime alone: one sequence in slot 1, its pages in order."""
     sequence = Running(1, list(range(1, runtime.num_pages)))
 
-    def decode(run: GoldenRun, prompt: Prompt, reply: Recorded) -> None:
+    def decode(run: GoldenRun, prompt: Prompt, reply: NotedReply) -> None:
         spans, start, feed = [], 0, prompt.inputs
         if run.image is not None:
             start = image_prefix_length
@@ -102,29 +82,59 @@ def drive(runtime: Runtime, image_prefix_length: int) -> Decode:
     return decode
 
 
+class Judge:
+    """Judges choices by their margins: for dtypes in which rounding may decide a near tie either way.
+
+    The reference is the same network in float32, plain torch. Outside float32 two right computations choose
+    differently only where two logits lie near each other, so a choice is good when, by the reference, it lies
+    below the best one by no more than the tolerance of tensors, as a share of the largest logit.
+    """
+
+    def __init__(self, network: Moondream, language: Language, tolerance: float) -> None:
+        self._reference = Reference(deepcopy(network).float())
+        self._language = language
+        self._tolerance = tolerance
+        # Most runs choose the same every time, so what was judged once is kept.
+        self._gaps: dict[tuple[str, tuple[Choice, ...]], list[float]] = {}
+
+    def check(self, stage: str, run: GoldenRun, reply: NotedReply, report: Report) -> None:
+        key = run.where, tuple(reply.choices)
+        if key not in self._gaps:
+            self._gaps[key] = self._judged(run, reply)
+        for gap in self._gaps[key]:
+            report.add(stage, run.where, gap, "gap / largest logit", self._tolerance)
+
+    def _judged(self, run: GoldenRun, reply: NotedReply) -> list[float]:
+        fresh = SKILLS[run.request.skill].reply(run.request, self._language)
+        prompt = prompt_of(run, self._language).inputs
+        path = walk(run.where, prompt, fresh, reply.choices, run.image is not None)
+        [judged] = self._reference.judge(run.image, [path])
+        return [choice.gap / choice.largest for choice in judged]
+
+
 def check_runs(
-    runs: Sequence[GoldenRun], language: Language, decode: Decode, report: Report, exact: bool
+    runs: Sequence[GoldenRun], language: Language, decode: Decode, report: Report, judge: Judge | None
 ) -> None:
-    """With `exact` everything must be equal; else the runs are only counted by how far they agree."""
+    """Without a judge, everything must equal the golden values. A judge compares margins instead."""
     agreed = total = 0
     for run in runs:
         prompt = prompt_of(run, language)
         if run.inputs is None:
             ids = [_placeholder(i, language) for i in prompt.inputs]
             report.equal("prompts", run.where, ids, list(run.prompt_ids))
-        reply = Recorded(SKILLS[run.request.skill].reply(run.request, language))
+        reply = NotedReply(SKILLS[run.request.skill].reply(run.request, language))
         decode(run, prompt, reply)
-        if exact:
+        if judge is None:
             check_run(run, reply, language, report)
-        elif run.tokens is not None:
+            continue
+        judge.check("decode text", run, reply, report)
+        if run.tokens is not None:
             ours = _emitted(reply, language)[1]
-            same = next(
-                (i for i, (a, b) in enumerate(zip(ours, run.tokens, strict=False)) if a != b), len(run.tokens)
-            )
-            agreed, total = agreed + same, total + len(run.tokens)
+            pairs = enumerate(zip(ours, run.tokens, strict=False))
+            agreed += next((i for i, (a, b) in pairs if a != b), len(run.tokens))
+            total += len(run.tokens)
     if total:
-        note = f"{agreed} of {total} tokens before the first difference; not judged in this dtype"
-        report.add("decode text", "", 0.0, "differences", float("inf"), note)
+        report.stages["decode text"].note = f"{agreed} of {total} tokens before the first difference"
 
 
 def prompt_of(run: GoldenRun, language: Language) -> Prompt:
@@ -133,20 +143,18 @@ def prompt_of(run: GoldenRun, language: Language) -> Prompt:
     return SKILLS[run.request.skill].prompt(run.request, language)
 
 
-def check_run(run: GoldenRun, reply: Recorded, language: Language, report: Report) -> None:
+def check_run(run: GoldenRun, reply: NotedReply, language: Language, report: Report) -> None:
     thought, said = _emitted(reply, language)
-    output = reply.output()
-    if run.reasoning_tokens is not None:
-        report.equal(run.stage, f"{run.where} reasoning", thought, list(run.reasoning_tokens))
-    if run.tokens is not None:
-        report.equal(run.stage, f"{run.where} tokens", said, list(run.tokens))
-    if run.chunks is not None:
-        report.equal(run.stage, f"{run.where} chunks", reply.chunks, list(run.chunks))
-    for key, golden in run.output.items():
+    output, told = reply.output(), {"reasoning": thought, "tokens": said, "chunks": reply.chunks}
+    golden = {"reasoning": run.reasoning_tokens, "tokens": run.tokens, "chunks": run.chunks}
+    for what, expected in golden.items():
+        if expected is not None:
+            report.equal(run.stage, f"{run.where} {what}", told[what], list(expected))
+    for key, value in run.output.items():
         if key in ("objects", "points"):
-            _check_objects(run, output[key], golden, report)
+            _check_objects(run, output[key], value, report)
         else:
-            report.equal(run.stage, f"{run.where} {key}", output[key], golden)
+            report.equal(run.stage, f"{run.where} {key}", output[key], value)
 
 
 def _check_objects(
@@ -158,12 +166,13 @@ def _check_objects(
     report.add(f"{stage} places", run.where, worst, "max |a-b|", BOX_TOLERANCE)
 
 
-def _emitted(reply: Recorded, language: Language) -> tuple[list[int], list[int]]:
+def _emitted(reply: NotedReply, language: Language) -> tuple[list[int], list[int]]:
     """Tokens of the reasoning and of the answer, without the ones that ended them."""
     ids = language.config.tokenizer
-    tokens = [sample.token for sample in reply.samples if sample.token is not None]
-    cut = reply.phases[0] if reply.phases else 0
-    thought, said = tokens[:cut], tokens[cut:]
+    # Reasoning ends where the prompt of the answer is fed instead of the last token.
+    cut = next((at for at, choice in enumerate(reply.choices, 1) if choice.fed is not None), 0)
+    tokens = [choice.sample.token for choice in reply.choices]
+    thought, said = ([t for t in part if t is not None] for part in (tokens[:cut], tokens[cut:]))
     if thought and thought[-1] == ids.answer_id:
         thought.pop()
     if said and said[-1] == ids.eos_id:

@@ -1,13 +1,19 @@
-"""Stages that both formats have."""
+"""What both formats of golden folders have in common."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import torch
+from safetensors.torch import load_file
+from torch import Tensor
+
 from kestrel_core.intake.tokenizer import TextStream
+from kestrel_core.loop.step import Sampling
 from kestrel_core.moondream.config import VisionConfig
 from kestrel_core.moondream.crops.cutting import choose_tiling
 from kestrel_core.protocol.errors import BadCheckpoint
+from kestrel_core.runtime.readouts.plain import nucleus
 from kestrel_core.skills.spec import Language
 from kestrel_tools.parity.report import Report
 
@@ -20,6 +26,37 @@ def picture(folder: Path, name: str) -> Path:
     if not found:
         raise BadCheckpoint(f"{folder} has crops of the image {name}, and no images/{name}.* beside them")
     return found[0]
+
+
+class Golden:
+    """Tensors of one golden file. A folder may be trimmed: what it does not hold is not compared."""
+
+    def __init__(self, file: Path, report: Report) -> None:
+        self.tensors = load_file(file) if file.is_file() else {}
+        self.report = report
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.tensors
+
+    def __getitem__(self, key: str) -> Tensor:
+        return self.tensors[key]
+
+    def close(self, stage: str, key: str, ours: Tensor, where: str | None = None) -> None:
+        if key in self.tensors:
+            self.report.close(stage, where or key, ours, self.tensors[key])
+
+
+def embeddings(folder: Path, end: str) -> dict[str, Tensor]:
+    """Golden embeddings by the image's name; `end` is what the keys have behind that name."""
+    file = folder / "vision.safetensors"
+    golden = load_file(file) if file.is_file() else {}
+    return {key.removesuffix(end): value for key, value in golden.items() if key.endswith(end)}
+
+
+def probabilities(logits: Tensor, temperature: float, top_p: float) -> Tensor:
+    """The probability of each token after temperature and nucleus."""
+    best, order = nucleus(logits, Sampling(temperature, top_p))
+    return torch.zeros_like(best).scatter(0, order, best)
 
 
 def check_tilings(cases: Sequence[TilingCase], vision: VisionConfig, report: Report) -> None:

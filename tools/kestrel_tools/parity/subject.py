@@ -9,9 +9,8 @@ from torch import Tensor, nn
 
 from kestrel_core.loop.step import Input, PreparedImage, Running, Span
 from kestrel_core.moondream.model import Moondream
-from kestrel_core.runtime.attention.sdpa import SdpaAttention
-from kestrel_core.runtime.batch import make_batch
 from kestrel_core.runtime.kv_cache import KVCache
+from kestrel_tools.reference import hidden_states
 
 
 @dataclass
@@ -19,7 +18,7 @@ class Subject:
     model: Moondream
     device: torch.device
     encode_image: Callable[[PreparedImage], Tensor]
-    # Golden embeddings by image, where the text stages shall not inherit the rounding of the vision stages.
+    # Golden embeddings by image, for runs in which text must not inherit the rounding of vision.
     embeddings: Mapping[str, Tensor] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -35,10 +34,7 @@ class Subject:
             spans.append(Span(Running(0, [1]), 0, start, None, image=image))
         if inputs:
             spans.append(Span(Running(0, [1]), start, start + len(inputs), inputs))
-        batch = make_batch(spans, {}, self.model, self._kv_cache, self._embeddings)
-        attend = SdpaAttention(self._kv_cache, batch.spans, batch.starts, batch.cells)
-        hidden: Tensor = self.model.text(batch.x, batch.positions, attend)
-        return hidden
+        return hidden_states(self.model, self._kv_cache, spans, self._embeddings)
 
     def _embeddings(self, image: PreparedImage) -> Tensor:
         if image.key in self.embeddings:
@@ -56,8 +52,8 @@ class Subject:
 
 def interleaved(heads: Tensor, rotary_dim: int) -> Tensor:
     """Rotated heads in the order the references store them: our pairs (k, k + half) side by side."""
-    turned, rest = heads[..., :rotary_dim], heads[..., rotary_dim:]
-    pairs = turned.unflatten(-1, (2, -1)).transpose(-1, -2).flatten(-2)
+    rotated, rest = heads[..., :rotary_dim], heads[..., rotary_dim:]
+    pairs = rotated.unflatten(-1, (2, -1)).transpose(-1, -2).flatten(-2)
     return torch.cat((pairs, rest), dim=-1)
 
 

@@ -1,4 +1,4 @@
-"""Who answers: an engine in this process, or a server. Both are asked by so many callers at a time.
+"""Who answers: an engine in this process, or a server. Each is asked by a fixed number of callers.
 
 A caller asks its next request as soon as the last one was answered, so latencies are those of a closed loop.
 """
@@ -28,9 +28,9 @@ Answers = Callable[[Sequence[Request]], list[Answer]]
 
 
 class EngineAnswers:
-    """From an engine whose loop nobody else turns.
+    """From an engine whose loop is turned here.
 
-    `preempt` is how likely a step is followed by somebody having to give way, whatever room there is.
+    `preempt` is the probability that a sequence is preempted after a step, whatever room there is.
     """
 
     def __init__(self, engine: Engine, callers: int, preempt: float = 0.0, seed: int = 0) -> None:
@@ -78,7 +78,7 @@ class ServerAnswers:
     """From a server, over gRPC, through the client package."""
 
     def __init__(self, url: str, callers: int) -> None:
-        # Here, since it needs the extra `triton`, and an engine does not.
+        # Imported here, since it needs the extra `triton`, which an engine does not.
         from kestrel_client import Client, ServerUnreachable
 
         self._client = Client(url)
@@ -97,7 +97,7 @@ class ServerAnswers:
         try:
             outcome: Outcome = self._outcome(request)
         except self._unreachable:
-            raise  # nobody else would be answered either
+            raise  # no other request would be answered either
         except KestrelError as error:
             outcome = error
         return Answer(outcome, time.perf_counter() - began)
@@ -122,6 +122,6 @@ def check_pieces(text: str, skill: str, outcome: Outcome) -> Outcome:
 
 
 def _own(document: Any) -> dict[str, Any]:
-    """What the skill says, without what is about the request."""
+    """The skill's own part of a response, without what is said about the request."""
     others = ("request_id", "finish_reason", "metrics", "chunk", "completed")
     return {name: value for name, value in document.items() if name not in others}

@@ -13,7 +13,7 @@ from .facts import Fact
 from .phrases import sentence_of
 from .world import Scene, Thing
 
-# Greedy, and an end to what a bad model says: the longest true answers have some 350 tokens.
+# Greedy. The longest true answers have some 350 tokens; a bad model is stopped soon after.
 SETTINGS = Settings(temperature=0.0, max_tokens=400, max_objects=20)
 
 
@@ -39,7 +39,7 @@ class Asked:
 
 
 def scene_requests(rng: Random, scene: Scene) -> list[Asked]:
-    """About fifteen of every kind."""
+    """About fifteen requests, of every kind."""
     asked = [_query(rng, facts.facts(rng, scene)) for _ in range(4)]
     if scene.print is not None and (read := facts.read_fact(rng, scene)) is not None:
         asked.append(_query(rng, read))
@@ -56,7 +56,7 @@ def scene_requests(rng: Random, scene: Scene) -> list[Asked]:
 
 
 def _outlined(rng: Random, scene: Scene) -> tuple[str, tuple[Thing, ...]]:
-    """One or two things, if any: outlines are long answers."""
+    """Names at most two things, because outlines make long answers."""
     for _ in range(20):
         words, things = facts.target(rng, scene)
         if len(things) <= 2:

@@ -1,4 +1,4 @@
-"""`kestrel eval choices`: whether plain torch would have made recorded choices, and where not, how nearly.
+"""`kestrel eval choices`: whether plain torch makes the recorded choices, and where not, how near it comes.
 
 Greedy choices of two right computations differ only where two logits lie within rounding of each other, so a
 difference is explained by its gap: how far, by the reference, what was chosen lies below the best. Gaps are
@@ -6,10 +6,9 @@ measured in roundings: one is how far the row's largest logit can move when it i
 dtype, 2^-24 of it in float32, 2^-8 in bfloat16.
 """
 
-import json
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -21,40 +20,33 @@ from rich.table import Table
 from kestrel_core.build import DTYPES, LoadedModel, open_model
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.protocol.errors import InvalidRequest
-from kestrel_tools.bench.machine import describe_machine, describe_versions, find_commit
-from kestrel_tools.bench.results import WIDE
+from kestrel_core.protocol.messages import Request, Settings
+from kestrel_core.skills.registry import builtin_skills
+from kestrel_core.skills.spec import Language
+from kestrel_tools.bench.machine import provenance
+from kestrel_tools.bench.results import wide, write_document
+from kestrel_tools.noted import Walk, walk
 from kestrel_tools.progress import counted
+from kestrel_tools.reference import Reference
 
+from .options import ChoicesOptions
 from .pictures import Pictures, open_pictures
 from .record import Record, Recorded, crops_digest, prepare
-from .reference import Reference, retrace
 from .verdict import UNITS, Verdict
 
-# Roundings that two right computations may differ by. The two logits themselves are rounded, which makes 2 in
-# 16 bits, and what they are computed from was rounded in every layer; in float32 sums are rounded at each of
-# their terms besides, and devices sum in different orders. What was measured is in docs/performance.md.
+# By how many roundings two right computations may differ. In 16 bits the two logits themselves are rounded,
+# which makes 2, and so was every layer before them. In float32 a sum is rounded at each of its terms, and
+# devices add in different orders. Measured values are in docs/performance.md.
 NEAR = {"float32": 64.0, "bfloat16": 4.0, "float16": 4.0}
-MODEL = ("model", "model_path", "tokenizer_path", "weights", "seed")  # of a config: which model it is
+MODEL = ("model", "model_path", "tokenizer_path", "weights", "seed")  # fields of a config
 COLUMNS = (
     *("what", "choices", "equal", "different", "far"),
     *("gap in logits: median", "largest", "in spreads: median", "largest", "in roundings: median", "largest"),
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ChoicesOptions:
-    file: Path
-    device: str = "cpu"
-    dtype: str = "float32"
-    model_path: str | None = None  # None: as recorded
-    near: float | None = None  # roundings; None: as the recorded dtype has it
-    report: Path | None = None
-
-
 def eval_choices(options: ChoicesOptions, console: Console) -> bool:
     """Print the tables; True when all was recorded and every difference is a near tie."""
-    if options.report is not None and not options.report.absolute().parent.is_dir():
-        raise InvalidRequest(f"{options.report} cannot be written: there is no such folder")
     record = Record(options.file)
     about = record.about
     pictures = open_pictures(about["folder"] and Path(about["folder"]), about["seed"], about["num_pictures"])
@@ -72,16 +64,13 @@ def eval_choices(options: ChoicesOptions, console: Console) -> bool:
             **asdict(options),
             "file": options.file.name,
             "report": None,
-            "machine": describe_machine(options.device),
-            "versions": describe_versions(options.device),
-            "commit": find_commit(),
+            **provenance(options.device),
         },
         "seconds": round(time.monotonic() - began, 1),
         **verdict.document(),
     }
     show(document, console)
-    if options.report is not None:
-        options.report.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    write_document(options.report, document)
     return verdict.passed
 
 
@@ -102,9 +91,16 @@ def check(record: Record, pictures: Pictures, model: LoadedModel, verdict: Verdi
             advance(1)
 
 
+def retrace(recorded: Recorded, settings: Settings, language: Language) -> Walk:
+    skill, has_image = builtin_skills()[recorded.skill], recorded.crops is not None
+    image = object() if has_image else None  # skills only ask whether there is one
+    request = Request(recorded.skill, recorded.arguments, image, settings)
+    prompt, reply = skill.prompt(request, language), skill.reply(request, language)
+    return walk(str(recorded), prompt.inputs, reply, recorded.choices, has_image)
+
+
 def show(document: dict[str, Any], console: Console) -> None:
-    if not console.is_terminal:  # a log has no edge
-        console = Console(file=console.file, width=WIDE, quiet=console.quiet)
+    console = wide(console)
     recorded, config, reference = document["recorded"], document["recorded"]["config"], document["reference"]
     console.print(
         f"{document['num_pictures']} pictures, {document['num_requests']:,} requests, recorded from "

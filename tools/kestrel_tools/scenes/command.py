@@ -3,55 +3,40 @@
 Pictures are made and asked about a few at a time, so a run of any length needs the memory of a few.
 """
 
-import json
 import os
 import time
 from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from random import Random
 from statistics import median
 from typing import Any
 
 from rich.console import Console
-from rich.progress import Progress
 from rich.table import Table
 
 from kestrel_core.build import LoadedModel, assemble_engine, open_model
 from kestrel_core.config import RuntimeConfig
-from kestrel_core.protocol.errors import InvalidRequest, UnsupportedSkill
-from kestrel_tools.bench.machine import describe_machine, describe_versions, find_commit
-from kestrel_tools.progress import counted
+from kestrel_core.protocol.errors import UnsupportedSkill
+from kestrel_tools.bench.machine import provenance
+from kestrel_tools.bench.results import write_document
+from kestrel_tools.progress import counted, loading
 
 from . import asking
 from .answers import Answers, EngineAnswers, ServerAnswers
 from .asking import Asked, scene_requests
 from .compare import Way, engine_ways, server_ways
+from .options import EvalOptions
 from .pictures import Picture, Pictures, open_pictures
 from .record import recording
 from .score import MEANINGS, Scores, grade
-from .sheet import Card, Shown, check_suffix, write_sheet
+from .sheet import Card, Shown, write_sheet
 
 AT_ONCE = 8  # pictures
 SERVER_CALLERS = 8
 SHEET_CARDS = 24
-
-
-@dataclass(frozen=True, slots=True)
-class EvalOptions:
-    scenes: int = 500
-    seed: int = 0
-    url: str | None = None  # of a server's gRPC; None asks an engine here
-    callers: int | None = None
-    compare: bool = False
-    pictures: Path | None = None  # a folder of somebody else's
-    report: Path | None = None
-    sheet: Path | None = None
-    record: Path | None = None  # every choice the engine makes goes here
-    logprobs: bool = False  # and how likely each token was to it
 
 
 @dataclass
@@ -72,35 +57,15 @@ class Evaluation:
 
 def eval_scenes(options: EvalOptions, config: RuntimeConfig, console: Console) -> bool:
     """Print the table; True when every target is met and every way gave the same answers."""
-    _check(options)
     pictures = open_pictures(options.pictures, options.seed, options.scenes)
     with _asked(options, config, len(pictures), console) as (answers, ways):
         found = evaluate(answers, ways, pictures, options.seed, console)
     document = _document(options, config, found, len(pictures))
     _print(document, found, console)
-    if options.report is not None:
-        options.report.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    write_document(options.report, document)
     if options.sheet is not None:
         write_sheet(options.sheet, found.cards)
     return found.passed
-
-
-def _check(options: EvalOptions) -> None:
-    """What would be a pity to find out at the end."""
-    for name, number in (("scenes", options.scenes), ("concurrency", options.callers)):
-        if number is not None and number < 1:
-            raise InvalidRequest(f"{name} is {number}; it must be at least 1")
-    for path in (options.report, options.sheet, options.record):
-        if path is not None and not path.absolute().parent.is_dir():
-            raise InvalidRequest(f"{path} cannot be written: there is no such folder")
-    if options.sheet is not None:
-        check_suffix(options.sheet)
-    if options.record is not None and (options.url is not None or options.compare):
-        raise InvalidRequest(
-            "--record is for an engine here, asked in one way: leave out --url and --compare"
-        )
-    if options.logprobs and options.record is None:
-        raise InvalidRequest("--logprobs are written into the record; give a --record")
 
 
 def evaluate(
@@ -153,41 +118,39 @@ def _asked(
         with server_ways(options.url) as asked:
             yield asked
     elif options.url is not None:
-        with closing(ServerAnswers(options.url, options.callers or SERVER_CALLERS)) as server:
+        with closing(ServerAnswers(options.url, options.concurrency or SERVER_CALLERS)) as server:
             yield server, []
     else:
-        with Progress(console=console, transient=True) as progress:
-            bar = progress.add_task("weights", total=None)
-            model = open_model(config, lambda done, total: progress.update(bar, completed=done, total=total))
+        with loading(console) as progress:
+            model = open_model(config, progress)
         if options.compare:
             with engine_ways(model, config) as asked:
                 yield asked
-        elif options.record is not None:
-            about = _about_record(options, config, model, num_pictures)
-            vision = model.network.config.vision
-            with recording(options.record, about, asking.SETTINGS, vision, options.logprobs) as noted:
-                engine = assemble_engine(model, config, noted.skills)
-                with closing(EngineAnswers(engine, options.callers or config.max_batch_size)) as plain:
-                    yield noted.through(plain), []
-        else:
-            engine = assemble_engine(model, config)
-            with closing(EngineAnswers(engine, options.callers or config.max_batch_size)) as plain:
-                yield plain, []
+            return
+        with ExitStack() as opened:
+            noted = None
+            if options.record is not None:
+                about = _about_record(options, config, model, num_pictures)
+                vision = model.network.config.vision
+                recorded = recording(options.record, about, asking.SETTINGS, vision, options.logprobs)
+                noted = opened.enter_context(recorded)
+            engine = assemble_engine(model, config, noted.skills if noted is not None else None)
+            plain = EngineAnswers(engine, options.concurrency or config.max_batch_size)
+            opened.enter_context(closing(plain))
+            yield noted.through(plain) if noted is not None else plain, []
 
 
 def _about_record(
     options: EvalOptions, config: RuntimeConfig, model: LoadedModel, num_pictures: int
 ) -> dict[str, Any]:
-    """What a record says of the run it is of. The first three lines are what its pictures are drawn from."""
+    """What a record says about its run. Its pictures are drawn from the first three entries."""
     return {
         "seed": options.seed,
         "num_pictures": num_pictures,
         "folder": str(options.pictures) if options.pictures else None,
         "dtype": str(model.network.text.wte.dtype).removeprefix("torch."),
         "config": asdict(config),
-        "machine": describe_machine(config.device),
-        "versions": describe_versions(config.device),
-        "commit": find_commit(),
+        **provenance(config.device),
     }
 
 
@@ -199,12 +162,10 @@ def _document(
         if options.url
         else {"model": config.model_path or config.model, "device": config.device, "dtype": config.dtype}
     )
-    device = config.device if options.url is None else "cpu"  # nothing is known of a server's
+    device = config.device if options.url is None else "cpu"  # of a server nothing is known
     return {
         **through,
-        "machine": describe_machine(device),
-        "versions": describe_versions(device),
-        "commit": find_commit(),
+        **provenance(device),
         "pictures": str(options.pictures) if options.pictures else f"new, seed {options.seed}",
         "num_pictures": num_pictures,
         "num_answers": found.scores.num_answers,

@@ -1,4 +1,4 @@
-"""The same requests in several ways: whatever is in the batch, the cache or the stream, answers are equal."""
+"""Asks the same requests in several ways: batch, cache, preemption and streams must not change an answer."""
 
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +22,7 @@ class Way:
 
     name: str
     answers: Answers
-    happened: Callable[[], str]  # what shows that it was this way
+    happened: Callable[[], str]  # in words: what shows that requests really went this way
     streams: bool = False
     times: int = 1
     num_compared: int = 0
@@ -52,11 +52,11 @@ class Way:
 
 @contextmanager
 def engine_ways(model: LoadedModel, config: RuntimeConfig) -> Iterator[tuple[Answers, list[Way]]]:
-    """The plain way, one at a time and nothing remembered, and the others, all over one set of weights."""
+    """The plain way (one at a time, no cache) and the others, all over one set of weights."""
     alone = replace(config, max_batch_size=1, prefix_cache=False, kv_cache_tokens=None)
     together = replace(alone, max_batch_size=CALLERS)
     context = config.max_context or model.network.config.text.max_context
-    # Room for one whole context: the others have to give way as soon as the first one needs it.
+    # Room for one whole context only, so sequences are preempted as soon as one needs all of it.
     tight = replace(together, prefix_cache=True, kv_cache_tokens=context)
     with ExitStack() as open_ones:
 
@@ -73,21 +73,28 @@ def engine_ways(model: LoadedModel, config: RuntimeConfig) -> Iterator[tuple[Ans
         def steps() -> str:
             return f"{batched.engine.loop.metrics.steps:,} steps of up to {CALLERS}"
 
-        def tokens() -> str:
-            metrics = cached.engine.loop.metrics
-            return (
-                f"{metrics.cached_tokens / max(1, metrics.prompt_tokens):.0%} of the prompts from the cache"
-            )
-
         def preemptions() -> str:
             return f"{preempted.engine.loop.scheduler.num_preemptions:,} preemptions"
+
+        def from_cache() -> str:
+            metrics = cached.engine.loop.metrics
+            share = metrics.cached_tokens / max(1, metrics.prompt_tokens)
+            return f"{share:.0%} of the prompts from the cache"
 
         yield (
             plain,
             [
-                Way("batched", batched, steps),
-                Way("cached", cached, tokens, times=2),
-                Way("preempted", preempted, preemptions),
+                Way(
+                    "batched",
+                    batched,
+                    steps,
+                ),
+                Way("cached", cached, from_cache, times=2),
+                Way(
+                    "preempted",
+                    preempted,
+                    preemptions,
+                ),
                 Way("streamed", streamed, lambda: "pieces add up", streams=True),
             ],
         )

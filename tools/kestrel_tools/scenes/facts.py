@@ -82,7 +82,7 @@ def facts(rng: Random, scene: Scene) -> Fact:
 
 
 def wanted(rng: Random, scene: Scene, present: float = 0.75) -> Wanted:
-    """A description, of something in the scene or of something that may well not be."""
+    """A description: of something in the scene, or of something that is probably not in it."""
     if scene.things and rng.random() < present:
         thing = rng.choice(scene.things)
         colour, shape, size = thing.colour, thing.shape, thing.size
@@ -118,7 +118,7 @@ def target(rng: Random, scene: Scene) -> tuple[str, tuple[Thing, ...]]:
 
 
 def other_thing(rng: Random) -> str:
-    """Something this world has none of, known by name or not at all."""
+    """Something that is not in this world: a known word, or random letters."""
     if rng.random() < 0.75:
         return rng.choice(OTHER_THINGS)
     letters = "".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=rng.randint(3, 7)))
@@ -137,75 +137,55 @@ def _article(name: str) -> str:
     return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
 
 
-def _only(rng: Random, scene: Scene) -> tuple[str, Thing] | None:
-    """A thing, and words that fit no other."""
+def _described(rng: Random, scene: Scene, *ways: str) -> tuple[Thing, list[Wanted]] | None:
+    """A thing, and the descriptions that fit no other. A way names what is told of it, as in "size shape"."""
     if not scene.things:
         return None
     thing = rng.choice(scene.things)
-    descriptions = (
-        Wanted(None, thing.colour, thing.shape),
-        Wanted(None, None, thing.shape),
-        Wanted(thing.size, thing.colour, thing.shape),
-        Wanted(None, thing.colour, None),
-        Wanted(thing.size, None, thing.shape),
-    )
-    fitting = [w for w in descriptions if len(w.among(scene)) == 1]
-    return ((fitting[0] if rng.random() < 0.5 else rng.choice(fitting)).words(), thing) if fitting else None
+    descriptions = [Wanted(**{name: getattr(thing, name) for name in way.split()}) for way in ways]
+    fitting = [wanted for wanted in descriptions if len(wanted.among(scene)) == 1]
+    return (thing, fitting) if fitting else None
+
+
+def _only(rng: Random, scene: Scene) -> tuple[str, Thing] | None:
+    """A thing, and words that fit no other."""
+    found = _described(rng, scene, "colour shape", "shape", "size colour shape", "colour", "size shape")
+    if found is None:
+        return None
+    thing, fitting = found
+    return (fitting[0] if rng.random() < 0.5 else rng.choice(fitting)).words(), thing
+
+
+def _about(kind: str, question: str, answer: str, words: str, thing: Thing, article: str = "") -> Fact:
+    """The fact that a thing, called by these words, is what the answer says."""
+    sentence = f"The {words} is {article}{answer}."
+    return Fact(kind, question, answer, sentence, ((f"the {words}", (thing,)),))
 
 
 def _colour(rng: Random, scene: Scene) -> Fact | None:
-    thing = rng.choice(scene.things) if scene.things else None
-    if thing is None:
+    found = _described(rng, scene, "shape", "size shape", "")  # "" fits where there is one thing only
+    if found is None:
         return None
-    options = [Wanted(None, None, thing.shape), Wanted(thing.size, None, thing.shape)]
-    if len(scene.things) == 1:
-        options.append(Wanted())
-    fitting = [w for w in options if len(w.among(scene)) == 1]
-    if not fitting:
-        return None
-    words = rng.choice(fitting).words()
-    question = question_of(rng, "colour", words)
-    return Fact(
-        "colour", question, thing.colour, f"The {words} is {thing.colour}.", ((f"the {words}", (thing,)),)
-    )
+    thing, words = found[0], rng.choice(found[1]).words()
+    return _about("colour", question_of(rng, "colour", words), thing.colour, words, thing)
 
 
 def _shape(rng: Random, scene: Scene) -> Fact | None:
-    if not scene.things:
+    found = _described(rng, scene, "colour", "size colour", "size")
+    if found is None:
         return None
-    thing = rng.choice(scene.things)
-    options = [Wanted(None, thing.colour), Wanted(thing.size, thing.colour), Wanted(thing.size)]
-    fitting = [w for w in options if len(w.among(scene)) == 1]
-    if not fitting:
-        return None
-    what = rng.choice(fitting)
-    adjectives, words = " ".join(filter(None, (what.size, what.colour))), what.words()
+    thing, what = found[0], rng.choice(found[1])
+    adjectives = " ".join(filter(None, (what.size, what.colour)))
     question = question_of(rng, "shape" if rng.random() < 0.5 else "shape of", adjectives)
-    return Fact(
-        "shape", question, thing.shape, f"The {words} is a {thing.shape}.", ((f"the {words}", (thing,)),)
-    )
+    return _about("shape", question, thing.shape, what.words(), thing, "a ")
 
 
 def _size(rng: Random, scene: Scene) -> Fact | None:
-    if not scene.things:
+    found = _described(rng, scene, "colour shape", "shape", "colour")
+    if found is None:
         return None
-    thing = rng.choice(scene.things)
-    options = (
-        Wanted(None, thing.colour, thing.shape),
-        Wanted(None, None, thing.shape),
-        Wanted(None, thing.colour),
-    )
-    fitting = [w for w in options if len(w.among(scene)) == 1]
-    if not fitting:
-        return None
-    words = rng.choice(fitting).words()
-    return Fact(
-        "size",
-        question_of(rng, "size", words),
-        thing.size,
-        f"The {words} is {thing.size}.",
-        ((f"the {words}", (thing,)),),
-    )
+    thing, words = found[0], rng.choice(found[1]).words()
+    return _about("size", question_of(rng, "size", words), thing.size, words, thing)
 
 
 def _where(rng: Random, scene: Scene) -> Fact | None:
@@ -214,14 +194,8 @@ def _where(rng: Random, scene: Scene) -> Fact | None:
         return None
     words, thing = found
     if any(abs(c - third) < 0.05 for c in thing.centre for third in (1 / 3, 2 / 3)):
-        return None  # nobody could say
-    return Fact(
-        "place",
-        question_of(rng, "where", words),
-        place(thing),
-        f"The {words} is at the {place(thing)}.",
-        ((f"the {words}", (thing,)),),
-    )
+        return None  # too near to a border to say
+    return _about("place", question_of(rng, "where", words), place(thing), words, thing, "at the ")
 
 
 def count_fact(rng: Random, scene: Scene) -> Fact:

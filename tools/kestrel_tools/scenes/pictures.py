@@ -35,7 +35,7 @@ BLACK = (0.0, 0.0, 0.0)
 @dataclass(frozen=True, slots=True)
 class Picture:
     name: str
-    data: bytes  # of the file
+    data: bytes  # the file's content
     width: int
     height: int
     scene: Scene
@@ -47,7 +47,7 @@ class Picture:
 
 
 def new_picture(seed: int, index: int) -> Picture:
-    """Picture `index` of the endless row that `seed` names."""
+    """Picture `index` of the endless series that `seed` names."""
     rng = Random(f"picture {seed} {index}")
     width, height = draw_size(rng)
     scene = draw_scene(rng, width / height, legible_pixels(width, height))
@@ -73,7 +73,7 @@ def legible_pixels(width: int, height: int) -> tuple[int, int]:
 
 @torch.inference_mode()
 def draw(scene: Scene, width: int, height: int, seed: int) -> NDArray[np.uint8]:
-    """[height, width, 3]. `seed` is of the ground's grain."""
+    """[height, width, 3]. `seed` decides the grain of the background."""
     arrays = render.to_tensors(render.scene_arrays([scene]), torch.device("cpu"))
     generator = torch.Generator().manual_seed(seed)
     [picture] = render.Painter().draw(arrays, height, width, generator)
@@ -94,7 +94,7 @@ def _outlines(scene: Scene) -> dict[Thing, Paths]:
 
 
 class Pictures(Protocol):
-    """Made or read one at a time, when asked for: hundreds of them need not be in memory."""
+    """Made or read one at a time, when asked for, so that not all of them are in memory."""
 
     def __len__(self) -> int: ...
     def __getitem__(self, index: int) -> Picture: ...
@@ -145,7 +145,7 @@ class Folder:
 
 
 def open_pictures(folder: Path | None, seed: int, count: int) -> Pictures:
-    """Somebody else's, where there is a folder; else new ones."""
+    """The pictures in `folder`, or new ones where there is none."""
     return NewPictures(seed, count) if folder is None else Folder(folder)
 
 

@@ -1,61 +1,56 @@
 """Every choice an engine made, in a file: a line of JSON for the run, then one for each request.
 
-Choices are seen where they are made into answers: a skill around each skill notes what its reply is given, so
-the engine runs as it always does. What a reply would be asked to read, and what is fed after a sample, follow
-from the samples; of them `fed` is written where it is not the sample itself.
+A skill around each skill notes what its reply is given. What is fed after a sample is written only where it
+is not the sample itself.
 """
 
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TextIO
 
 from kestrel_core.intake.images import ImageLimits, decode_image
-from kestrel_core.loop.sequence import Outcome, Prompt, Reply
-from kestrel_core.loop.step import Coord, Input, Kind, PreparedImage, Readout, Sample, Size
+from kestrel_core.loop.sequence import Prompt, Reply
+from kestrel_core.loop.step import Coord, Input, Kind, PreparedImage, Sample, Size
 from kestrel_core.moondream.config import VisionConfig
 from kestrel_core.moondream.crops.cutting import cut_crops
 from kestrel_core.protocol.errors import InvalidRequest, KestrelError, UnsupportedSkill
 from kestrel_core.protocol.messages import Request, Settings, parse_settings
 from kestrel_core.skills.registry import SkillRegistry, builtin_skills
 from kestrel_core.skills.spec import Language, SkillSpec
+from kestrel_tools.noted import Choice, NotedReply
 
 from .answers import Answer, Answers
 
 FORMAT = "kestrel choices 1"
 SKILLS = ("query", "caption", "detect", "point", "segment")
-TOP = 2  # tokens whose log probabilities are noted, if any are: their distance is that of their logits
+TOP = 2  # tokens whose log probabilities are noted with --logprobs
 
 
-class Choice(NamedTuple):
-    kind: Kind
-    sample: Sample
-    fed: tuple[Input, ...] | None = None  # instead of the sample
+def choice_to_json(choice: Choice) -> dict[str, Any]:
+    sample = choice.sample
+    document = {
+        "kind": choice.kind.value,
+        "token": sample.token,
+        "coord": sample.coord,
+        "size": sample.size,
+        "top": sample.top or None,
+        "fed": choice.fed,  # a coordinate is a list of one number, a size one of two
+    }
+    return {name: value for name, value in document.items() if value is not None}
 
-    def to_json(self) -> dict[str, Any]:
-        sample = self.sample
-        document = {
-            "kind": self.kind.value,
-            "token": sample.token,
-            "coord": sample.coord,
-            "size": sample.size,
-            "top": sample.top or None,
-            "fed": self.fed,  # a coordinate is a list of one number, a size one of two
-        }
-        return {name: value for name, value in document.items() if value is not None}
 
-    @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Self:
-        size = Size(*map(float, document["size"])) if "size" in document else None
-        top = tuple((int(token), float(logprob)) for token, logprob in document.get("top", ()))
-        sample = Sample(document.get("token"), document.get("coord"), size, top=top)
-        fed = tuple(map(_input, document["fed"])) if "fed" in document else None
-        return cls(Kind(document["kind"]), sample, fed)
+def choice_from_json(document: Mapping[str, Any]) -> Choice:
+    size = Size(*map(float, document["size"])) if "size" in document else None
+    top = tuple((int(token), float(logprob)) for token, logprob in document.get("top", ()))
+    sample = Sample(document.get("token"), document.get("coord"), size, top=top)
+    fed = tuple(map(_input, document["fed"])) if "fed" in document else None
+    return Choice(Kind(document["kind"]), sample, fed)
 
 
 def _input(value: Any) -> Input:
@@ -68,46 +63,22 @@ class Recorded(NamedTuple):
     """A request and what the engine chose for it."""
 
     picture: str  # its name
-    number: int  # of the request, among those about its picture
+    number: int  # counts the requests about this picture
     skill: str
     arguments: Mapping[str, Any]
     crops: str | None  # a digest of what the encoder saw; None: asked without the picture
     choices: Sequence[Choice]
-    error: str | None = None  # why there are no more
+    error: str | None = None  # why there are no more choices
 
     def to_json(self) -> dict[str, Any]:
-        return {**self._asdict(), "choices": [choice.to_json() for choice in self.choices]}
+        return {**self._asdict(), "choices": [*map(choice_to_json, self.choices)]}
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
-        return cls(**{**document, "choices": [Choice.from_json(choice) for choice in document["choices"]]})
+        return cls(**{**document, "choices": [*map(choice_from_json, document["choices"])]})
 
     def __str__(self) -> str:
         return f"picture {self.picture}, request {self.number}, {self.skill}"
-
-
-@dataclass
-class NotedReply:
-    """A reply that remembers its samples."""
-
-    reply: Reply
-    choices: list[Choice] = field(default_factory=list)
-
-    def readout(self, ahead: int = 0) -> Readout | None:
-        return self.reply.readout(ahead)
-
-    def take(self, sample: Sample) -> Outcome:
-        readout = self.reply.readout()
-        assert readout is not None
-        outcome = self.reply.take(sample)
-        self.choices.append(Choice(readout.kind, sample, outcome.feed))
-        return outcome
-
-    def cut(self) -> Outcome:
-        return self.reply.cut()
-
-    def output(self) -> dict[str, Any]:
-        return self.reply.output()
 
 
 class NotedSkill(SkillSpec):
@@ -129,7 +100,7 @@ class NotedSkill(SkillSpec):
 
 
 class Recording:
-    """Give its `skills` to an engine and ask that engine `through` it."""
+    """Give `skills` to an engine, then ask that engine by what `through` returns."""
 
     def __init__(self, file: TextIO, vision: VisionConfig, logprobs: bool) -> None:
         self._replies: dict[str, NotedReply] = {}
@@ -181,7 +152,7 @@ def prepare(picture: bytes, vision: VisionConfig) -> PreparedImage:
 
 
 def crops_digest(image: PreparedImage) -> str:
-    """Not of the file: two machines may draw or decode a picture differently by a shade."""
+    """Of the pixels and not of the file: two machines may draw or decode a file slightly differently."""
     return blake2b(image.crops.tobytes(), digest_size=8).hexdigest()
 
 
@@ -219,7 +190,7 @@ class Record:
 def recording(
     path: Path, about: Mapping[str, Any], settings: Settings, vision: VisionConfig, logprobs: bool
 ) -> Iterator[Recording]:
-    """Written as the answers come: of a run that is stopped there is what it had."""
+    """The file is written as answers come, so a run that is stopped leaves what it had."""
     with path.open("w", encoding="utf-8") as file:
         write_line(file, {"format": FORMAT, **about, "settings": asdict(settings)})
         yield Recording(file, vision, logprobs)

@@ -1,7 +1,5 @@
-"""Scenes to pixels, a batch at a time on any device: distance functions, no files and no loops over pictures.
-
-The vision encoder sees every picture squeezed to its crops, so training draws the squeezed picture at once;
-a picture drawn at its own size is the picture itself.
+"""Scenes to pixels, a batch at a time on any device: by distance functions, without files and without loops
+over pictures.
 """
 
 import math
@@ -14,8 +12,6 @@ import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Generator, Tensor
-
-from kestrel_core.moondream.config import VisionConfig
 
 from . import font
 from .world import (
@@ -32,11 +28,11 @@ from .world import (
 )
 
 Arrays = dict[str, NDArray[np.float32]]
-OVERSAMPLE = 8  # of a letter's dot
+OVERSAMPLE = 8  # pixels along a side of a letter's dot
 
 
 def scene_arrays(scenes: Sequence[Scene]) -> Arrays:
-    """What is drawn, as numbers: a row a picture, -1 for a shape or a letter that is not there."""
+    """What is drawn, as numbers: one row for each picture, -1 for a shape or letter that is not there."""
     count = len(scenes)
     arrays = {
         "unit": np.array([scene.unit for scene in scenes], np.float32),
@@ -66,14 +62,14 @@ def scene_arrays(scenes: Sequence[Scene]) -> Arrays:
 
 
 class Painter:
-    """Draws batches of scenes. Compiled, one program each serves pictures of every size."""
+    """Draws batches of scenes. If compiled, each part is one program for pictures of every size."""
 
     def __init__(self, compiled: bool = False) -> None:
         def part(function: Callable[..., Any]) -> Callable[..., Any]:
             return torch.compile(function, dynamic=True) if compiled else function
 
         self._ground, self._cover, self._thing = part(_ground), part(_cover), part(_thing)
-        self._print, self._wear = part(_print), part(_wear)
+        self._print = part(_print)
 
     def draw(
         self, scenes: Mapping[str, Tensor], height: int, width: int, generator: Generator | None
@@ -94,17 +90,6 @@ class Painter:
         printed: Tensor = self._print(picture, _dots(scenes), scenes["letters"], scenes["print"], x, y)
         return printed
 
-    def worn(self, picture: Tensor, generator: Generator | None) -> Tensor:
-        """What cameras and formats do: some are blurred, some grainy, some were a JPEG. Rounded to 8 bits."""
-        count, device = len(picture), picture.device
-        much = torch.rand(3, count, 1, 1, 1, generator=generator, device=device)
-        grain = torch.randn(picture.shape, generator=generator, device=device)
-        picture = self._wear(picture, much[0], much[1], grain)
-        compressed = count * 2 // 5
-        if compressed:
-            picture = torch.cat((jpeg(picture[:compressed], much[2, :compressed]), picture[compressed:]))
-        return picture
-
 
 def _thing(picture: Tensor, thing: Tensor, covered: Tensor, inner: Tensor) -> Tensor:
     fill, rim, edge = thing[:, 6:9, None, None], thing[:, 10:13, None, None], thing[:, 9:10, None, None]
@@ -115,7 +100,7 @@ def _thing(picture: Tensor, thing: Tensor, covered: Tensor, inner: Tensor) -> Te
 def _cover(
     thing: Tensor, unit: Tensor, x: Tensor, y: Tensor, height: int, width: int
 ) -> tuple[Tensor, Tensor]:
-    """How much of each pixel a thing covers, and how much what is inside its rim: [n, height, width]."""
+    """How much of each pixel a thing covers, and how much its inside without the rim: [n, height, width]."""
     unit_x, unit_y = unit[:, 0, None, None], unit[:, 1, None, None]
     shape, at_x, at_y, radius, angle, form = (thing[:, i, None, None] for i in range(6))
     u, v = (x - at_x) / (unit_x * radius), (y - at_y) / (unit_y * radius)
@@ -141,7 +126,7 @@ def _ground(ground: Tensor, x: Tensor, y: Tensor, fine: Tensor, coarse: Tensor) 
 
 
 def _distance(shape: Tensor, x: Tensor, y: Tensor, form: Tensor) -> Tensor:
-    """Signed, negative inside, of shapes of radius 1. y runs downwards."""
+    """Signed distance to a shape of radius 1, negative inside. y runs downwards."""
     is_a = {name: shape == index for index, name in enumerate(SHAPES)}
     radius = torch.hypot(x, y)
     hole = torch.where(is_a["ring"], ring_hole(form), 0.0)
@@ -177,7 +162,7 @@ def _distance(shape: Tensor, x: Tensor, y: Tensor, form: Tensor) -> Tensor:
 def _dots(scenes: Mapping[str, Tensor]) -> Tensor:
     """The printed letters, drawn large and blurred: [pictures, 1, rows, columns]."""
     letters, where = scenes["letters"].long(), scenes["print"]
-    drawn = _constant("glyphs", letters.device)
+    drawn = _glyphs(letters.device)
     dots = torch.where(letters[:, :, None, None] >= 0, drawn[letters.clamp(min=0)], 0.0)  # [n, letters, 7, 5]
     dots = F.pad(dots, (0, 1)).permute(0, 2, 1, 3).flatten(2)  # a column between letters
     dots = (
@@ -201,67 +186,6 @@ def _print(picture: Tensor, dots: Tensor, letters: Tensor, where: Tensor, x: Ten
     return torch.lerp(picture, where[:, 4:7, None, None], ink)
 
 
-def _wear(picture: Tensor, blur: Tensor, noise: Tensor, grain: Tensor) -> Tensor:
-    soft = F.avg_pool2d(picture, 3, 1, 1, count_include_pad=False)
-    picture = torch.lerp(picture, soft, (blur * 3 - 2).clamp(0, 1))
-    picture = picture + (noise * 4 - 3).clamp(0, 1) * 0.03 * grain
-    return (picture.clamp(0, 1) * 255).round() / 255
-
-
-LUMA = (
-    16, 11, 10, 16, 24, 40, 51, 61, 12, 12, 14, 19, 26, 58, 60, 55, 14, 13, 16, 24, 40, 57, 69, 56,
-    14, 17, 22, 29, 51, 87, 80, 62, 18, 22, 37, 56, 68, 109, 103, 77, 24, 35, 55, 64, 81, 104, 113, 92,
-    49, 64, 78, 87, 103, 121, 120, 101, 72, 92, 95, 98, 112, 100, 103, 99,
-)  # fmt: skip
-
-TO_YCC = ((0.299, 0.587, 0.114), (-0.168736, -0.331264, 0.5), (0.5, -0.418688, -0.081312))
-
-
-def jpeg(picture: Tensor, much: Tensor) -> Tensor:
-    """The rounding of a JPEG: blocks of 8 in luma, of 16 in chroma. `much` from 0 (quality 95) to 1 (40)."""
-    height, width = picture.shape[-2:]
-    padded = F.pad(picture, (0, -width % 16, 0, -height % 16), mode="replicate")
-    planes = torch.einsum("ij,njhw->nihw", _constant("to_ycc", picture.device), padded)
-    table = _constant("luma", picture.device)
-    scale = (0.1 + 1.15 * much) / 255
-    luma = _round_blocks(planes[:, :1], table * scale)
-    chroma = _round_blocks(F.avg_pool2d(planes[:, 1:], 2), (table * 1.3).clamp(max=99) * scale)
-    chroma = F.interpolate(chroma, scale_factor=2, mode="bilinear", align_corners=False)
-    rgb = torch.einsum("ij,njhw->nihw", _constant("from_ycc", picture.device), torch.cat((luma, chroma), 1))
-    return rgb[..., :height, :width]
-
-
-def _round_blocks(planes: Tensor, steps: Tensor) -> Tensor:
-    """Both directions of the cosine transform as one product of 64 x 64, over all blocks at once."""
-    waves = _constant("waves", planes.device)
-    blocks = planes.unflatten(3, (-1, 8)).unflatten(2, (-1, 8)).transpose(3, 4)  # [n, c, rows, cols, 8, 8]
-    steps = steps.flatten(-2)[:, :, None, None]
-    rounded = (blocks.flatten(4) @ waves.T / steps).round() * steps
-    planes = (rounded @ waves).unflatten(-1, (8, 8)).transpose(3, 4).flatten(4, 5).flatten(2, 3)
-    return planes
-
-
-def cut_crops(picture: Tensor, tiling: tuple[int, int], vision: VisionConfig) -> Tensor:
-    """As `moondream.crops.cutting` cuts them: uint8 [pictures, crops, size, size, 3], the global first.
-
-    One tile is the global crop again, so it is left out here.
-    """
-    rows, cols = tiling
-    size, window, margins = vision.crop_size, vision.window_px, 2 * vision.margin_px
-    crops = [_resize(picture, size, size)]
-    if rows * cols > 1:
-        working = _resize(picture, rows * window + margins, cols * window + margins)
-        places = [(row * window, col * window) for row in range(rows) for col in range(cols)]
-        crops += [working[..., top : top + size, left : left + size] for top, left in places]
-    return torch.stack(crops, 1).permute(0, 1, 3, 4, 2)
-
-
-def _resize(picture: Tensor, height: int, width: int) -> Tensor:
-    if picture.shape[-2:] != (height, width):
-        picture = F.interpolate(picture, (height, width), mode="bicubic", antialias=True, align_corners=False)
-    return (picture.clamp(0, 1) * 255).round().to(torch.uint8)
-
-
 def to_tensors(arrays: Arrays, device: torch.device) -> dict[str, Tensor]:
     return {name: to_device(array, device) for name, array in arrays.items()}
 
@@ -273,20 +197,6 @@ def to_device(array: NDArray[Any], device: torch.device) -> Tensor:
 
 
 @cache
-def _constant(name: str, device: torch.device) -> Tensor:
-    """Made once for a device: each making would wait for it."""
-    match name:
-        case "glyphs":
-            return torch.from_numpy(font.glyphs()).to(device)
-        case "luma":
-            return torch.tensor(LUMA, dtype=torch.float32).view(8, 8).to(device)
-        case "to_ycc":
-            return torch.tensor(TO_YCC).to(device)
-        case "from_ycc":
-            return torch.tensor(TO_YCC).inverse().to(device)
-        case "waves":
-            k = torch.arange(8, dtype=torch.float32)
-            basis = torch.cos((2 * k[None] + 1) * k[:, None] * math.pi / 16) * 0.5
-            basis[0] *= math.sqrt(0.5)
-            return torch.kron(basis, basis).to(device)
-    raise AssertionError(name)
+def _glyphs(device: torch.device) -> Tensor:
+    """Made once for each device: copying it there makes the host wait."""
+    return torch.from_numpy(font.glyphs()).to(device)

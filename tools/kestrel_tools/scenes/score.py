@@ -1,4 +1,4 @@
-"""How right an answer is, and how right all of them are: rows of a table, each beside its target."""
+"""How right each answer is, and how right all are together: rows of a table, each beside its target."""
 
 import re
 from collections import Counter, defaultdict
@@ -58,7 +58,7 @@ MEANINGS = {
 class Row(NamedTuple):
     name: str
     value: float
-    num: int  # what the value is a mean over
+    num: int  # how many the value is a mean of
     target: float | None
 
     @property
@@ -141,7 +141,7 @@ def _objects(asked: Asked, outcome: Mapping[str, Any], said: str, picture: Pictu
 
 
 def _pointed(skill: str, points: Sequence[tuple[float, float]], asked: Asked, picture: Picture) -> Hits:
-    """A point hits a shape that was meant when it lies within its outer outline: a ring's middle is empty."""
+    """A point hits when it lies within the outer outline of a shape that was meant: rings count as filled."""
     left: list[Thing] = list(asked.things)
     hit = 0
     for point in points:
@@ -229,7 +229,7 @@ def path_of(segment: Mapping[str, Any]) -> list[NDArray[np.float64]]:
 
 
 def outline_iou(given: Paths, true: Paths, box: Box) -> float:
-    """On a grid over the true box and a margin about it."""
+    """Compared on a grid over the true box and a margin around it."""
     x_min, y_min, x_max, y_max = box
     side = (np.arange(GRID) + 0.5) / GRID * 1.4 - 0.2
     grid = np.meshgrid(x_min + side * (x_max - x_min), y_min + side * (y_max - y_min))
@@ -239,13 +239,13 @@ def outline_iou(given: Paths, true: Paths, box: Box) -> float:
 
 
 def inside(paths: Paths, places: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which of the places [n, 2] are; even-odd, so a second path is a hole."""
+    """Which of the places [n, 2] lie inside, by the even-odd rule: a second path is a hole."""
     result = np.zeros(len(places), bool)
     x, y = places.T
     for path in paths:
         for (x1, y1), (x2, y2) in zip(path, np.roll(path, -1, axis=0), strict=True):
             crosses = (y1 > y) != (y2 > y)
-            with np.errstate(divide="ignore", invalid="ignore"):  # of level edges, which nothing crosses
+            with np.errstate(divide="ignore", invalid="ignore"):  # level edges, which nothing crosses
                 result ^= crosses & (x < (x2 - x1) * (y - y1) / (y2 - y1) + x1)
     return result
 

@@ -13,14 +13,15 @@ from typing import NamedTuple
 
 import pyvips
 
-from kestrel_core.protocol.errors import InvalidRequest, KestrelError
+from kestrel_core.protocol.errors import KestrelError
 
 from .asking import Asked
+from .options import check_suffix
 from .pictures import Picture
 from .score import Grade, Outcome, box_of, path_of
 
 COLUMNS, PICTURE, MARGIN, LINE = 4, (340, 260), 14, 15
-LETTERS = 58  # of a line below a picture
+LETTERS = 58  # in a line below a picture
 INK = ("#e6005c", "#0072ff", "#00a35a", "#ff7a00", "#8a2be2", "#009aa6", "#b8860b", "#c71585")
 RIGHT, WRONG, PLAIN = "#137333", "#c5221f", "#202124"
 
@@ -78,13 +79,8 @@ def write_svg(path: Path, width: float, height: float, parts: Sequence[str]) -> 
         _rasterise(svg).write_to_file(str(path))
 
 
-def check_suffix(path: Path) -> None:
-    if path.suffix not in (".svg", ".png"):
-        raise InvalidRequest(f'a sheet is written as .svg or .png, not as "{path.suffix}"')
-
-
 def _rasterise(svg: str) -> pyvips.Image:
-    # `intake.images` has blocked this loader, since libvips does not trust it with strangers' files.
+    # `intake.images` blocks this loader: libvips does not trust it with files of strangers.
     pyvips.operation_block_set("VipsForeignLoadSvg", False)
     try:
         return pyvips.Image.svgload_buffer(svg.encode(), scale=1.5, unlimited=True).flatten().copy_memory()

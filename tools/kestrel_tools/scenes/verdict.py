@@ -1,4 +1,4 @@
-"""The sum of all judged choices: how many differ from the reference's, how nearly, and if that will do."""
+"""Sums up judged choices: how many differ from the reference's, by how much, and whether that is accepted."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -6,9 +6,9 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from kestrel_tools.bench.results import percentile
+from kestrel_tools.reference import Judged
 
 from .record import Recorded
-from .reference import Judged
 
 KINDS = ("token", "grounded", "object", "coord", "size")
 UNITS = ("logits", "spreads", "roundings")
@@ -42,7 +42,7 @@ class Different(NamedTuple):
 
 class Verdict:
     def __init__(self, rounding: float, near: float, num_expected: int) -> None:
-        """`rounding`: of 1, in the engine's dtype; `near`: how many of them explain a difference."""
+        """`rounding`: half a step of the engine's dtype at 1. `near` of them explain a difference."""
         self._rounding = rounding
         self._near = near
         self._num_expected = num_expected
@@ -65,7 +65,7 @@ class Verdict:
             rounding = self._rounding * choice.largest
             if choice.noise is not None:
                 self._noise.append(choice.noise / rounding)
-            if choice.gap != 0:  # what is not a number is no proof either
+            if choice.gap != 0:  # also where it is NaN, which proves nothing
                 units = choice.gap, choice.gap / choice.spread, choice.gap / rounding
                 self._different.append(Different(recorded, choice, *units))
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Rgb = tuple[float, float, float]
-Number = TypeVar("Number", float, Any)  # or a tensor of them, where the renderer asks
+Number = TypeVar("Number", float, Any)  # the renderer passes tensors
 
 SHAPES = ("circle", "square", "triangle", "star", "cross", "ring", "diamond", "heart")
 SIZES = ("small", "big")
@@ -75,7 +75,7 @@ class Thing:
 
     @property
     def centre(self) -> tuple[float, float]:
-        """The middle of the box, which a heart or a triangle does not turn about."""
+        """The middle of the box. Hearts and triangles are rotated about another point."""
         x_min, y_min, x_max, y_max = self.box
         return (x_min + x_max) / 2, (y_min + y_max) / 2
 
@@ -87,7 +87,7 @@ class Print:
     text: str
     x: float
     y: float
-    width: float  # of the whole picture's width
+    width: float  # as a fraction of the picture's width
     height: float
     rgb: Rgb
     stroke: float
@@ -182,14 +182,14 @@ def _rotation(angle: float) -> NDArray[np.float64]:
 
 
 def _half_extent(shape: str, form: float, angle: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    if shape in ("circle", "ring"):  # whose corners in the path are not where they are widest
+    if shape in ("circle", "ring"):  # the corners of their path do not touch the box
         return np.array((-1.0, -1.0)), np.array((1.0, 1.0))
     points = np.concatenate(outlines(shape, form)) @ _rotation(angle)
     if shape == "heart":  # two round tops
         middles = np.array(((0.25, 0.75), (-0.25, 0.75))) - (0, HEART_MIDDLE)
         middles = middles * (1, -1) * HEART_SCALE @ _rotation(angle)
         reach = math.sqrt(2) / 4 * HEART_SCALE
-        # Of each round top only the outer half is there: its far side lies inside the heart.
+        # Only the outer half of each round top is an edge: the other half lies inside the heart.
         points = np.concatenate(
             (
                 points,
@@ -203,7 +203,7 @@ def _half_extent(shape: str, form: float, angle: float) -> tuple[NDArray[np.floa
 def draw_scene(
     rng: Random, aspect: float, pixels: tuple[int, int] = (196, 196), most: int = MAX_OBJECTS
 ) -> Scene:
-    """A random scene. `pixels` (height, width) is what the encoder will see of it: all is legible there."""
+    """A random scene in which all is legible at `pixels` (height, width), the size the encoder will see."""
     unit = (min(1.0, 1 / aspect), min(1.0, aspect))
     background = _background(rng)
     taken: list[tuple[float, float, float, float]] = []
@@ -222,7 +222,7 @@ def _things(
     most: int,
 ) -> list[Thing]:
     [count] = rng.choices(range(most + 1), (2, 12, 14, 17, 17, 14, 11, 8, 5)[: most + 1])
-    # Scenes of few shapes and colours make counting, and telling apart, worth learning.
+    # Few shapes and colours in a scene make it worth learning to count and to tell them apart.
     shapes = rng.sample(SHAPES, *rng.choices((1, 2, 3, len(SHAPES)), (15, 20, 20, 45)))
     colours = rng.sample(COLOUR_NAMES, *rng.choices((1, 2, 3, len(COLOURS)), (10, 20, 20, 50)))
     edges = rng.random() < 0.3
@@ -333,7 +333,7 @@ def _background(rng: Random) -> Background:
 
 
 def _ground(rng: Random) -> Rgb:
-    """Mostly paper, night and pastel, as people draw; anything else now and then."""
+    """Mostly white, dark or pastel, as people draw; now and then any other colour."""
     kind = rng.random()
     if kind < 0.3:
         return (

@@ -20,8 +20,8 @@ from kestrel_core.protocol.errors import Cancelled, EngineFailed, InvalidRequest
 from kestrel_core.protocol.messages import EngineResult
 from kestrel_tools.bench.charts import SIZES, draw_chart
 
-# Width, height. Small ones and thin ones, of one tile; usual ones, up to 6 megapixels; and very long ones, of
-# more crops than the tiling's budget. Besides there are odd ones, so that no two buffers are of one size.
+# Width, height: small and thin ones, of one tile; usual ones, up to 6 megapixels; very long ones, with more
+# crops than the tiling's budget. Pictures of random sizes are added: buffers of many sizes are needed.
 PHOTOS = (
     *((1, 1), (64, 48), (378, 378), (3000, 120)),
     *((640, 480), (768, 1024), (1280, 720), (1920, 1080), (2048, 1536), (3000, 2000)),
@@ -29,9 +29,9 @@ PHOTOS = (
 )
 NUM_ODD = 24
 ODD_SIDES = (50, 2000)  # shortest, longest
-AGAIN = 0.3  # of the pictures were asked about before, at most so many requests ago:
-AGAIN_WITHIN = 100
-LEAVING = 0.1  # of the callers go before their answer is complete
+AGAIN = 0.3  # share of pictures that were asked about before, within the last
+AGAIN_WITHIN = 100  # requests
+LEAVING = 0.1  # share of callers that leave before their answer is complete
 LONGEST = 200  # tokens of an answer
 OBJECTS = ("red circle", "bar", "person in a yellow raincoat", "7", "legend")
 WEIGHTS = {
@@ -47,7 +47,7 @@ WEIGHTS = {
     "bad picture": 1,
     "bad argument": 1,
 }
-BAD_ARGUMENTS: tuple[tuple[str, dict[str, Any], dict[str, Any]], ...] = (  # of skill, arguments, settings
+BAD_ARGUMENTS: tuple[tuple[str, dict[str, Any], dict[str, Any]], ...] = (  # skill, arguments, settings
     ("sing", {"song": "any"}, {}),
     ("caption", {"length": "endless"}, {}),
     ("query", {"question": " "}, {}),
@@ -73,12 +73,12 @@ class Call(NamedTuple):
     bad: bool = False  # an error is the right answer
     leave_after: int | None = None  # chunks
     patience_s: float | None = None
-    timeout_s: float | None = None  # the engine's to keep, unlike patience
+    timeout_s: float | None = None  # kept by the engine, while patience is the caller's
 
 
 class Mixture:
     def __init__(self, seed: int, shape: MoondreamConfig, max_context: int, texts: Sequence[str]) -> None:
-        """Asks what a model of this `shape` can be asked. No text has more than one token a letter."""
+        """Asks only what a model of this `shape` can do. No text has more tokens than letters."""
         self._seed = seed
         self._dialog = shape.dialog
         self._texts = texts
@@ -158,12 +158,12 @@ def text_settings(rng: Random) -> dict[str, Any]:
 
 
 def object_settings(rng: Random) -> dict[str, Any]:
-    """`max_tokens` is of a segment's outlines."""
+    """`max_tokens` limits the outlines of segment."""
     return {"max_objects": rng.choice((1, 5, 20, None)), "max_tokens": round(_even(rng, 1, LONGEST))}
 
 
 def leaving(rng: Random, call: Call) -> Call:
-    """The same, but its caller goes: after some chunks, or at a moment, or as a deadline that was told."""
+    """The same call, but its caller leaves: after some chunks, after a while, or by a deadline it sent."""
     if call.stream:
         return call._replace(leave_after=rng.randint(1, 8))
     moment = rng.uniform(0.001, 0.5)
@@ -171,7 +171,7 @@ def leaving(rng: Random, call: Call) -> Call:
 
 
 async def make_call(engine: InferenceEngine, call: Call) -> str:
-    """Which count of a tally it adds to. Raises what should not happen."""
+    """The field of a tally that it counts for. Raises what should not happen."""
     try:
         async with asyncio.timeout(call.patience_s):
             answer = await engine.submit(
@@ -231,5 +231,5 @@ def with_comment(file: bytes, text: bytes) -> bytes:
 
 
 def _even(rng: Random, least: float, most: float) -> float:
-    """Between the two, evenly on a logarithmic scale: there are as many small ones as large ones."""
+    """A number between the two, evenly spread on a logarithmic scale."""
     return float(least * (most / least) ** rng.random())

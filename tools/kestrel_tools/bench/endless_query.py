@@ -15,7 +15,7 @@ NO_TOKEN = -1
 
 
 class EndlessReply(TextReply):
-    """Goes on to `max_tokens`."""
+    """Goes on until `max_tokens`."""
 
     def __init__(self, request: Request, language: Language) -> None:
         super().__init__(request, language, "answer")
@@ -28,5 +28,5 @@ class EndlessQuery(QuerySkill):
 
 
 def endless_skills() -> SkillRegistry:
-    """The standard ones, with a query that has no end: callers ask as they always do."""
+    """The standard skills, with a query that does not end by itself. Callers ask as usual."""
     return builtin_skills().with_skill(EndlessQuery())

@@ -15,11 +15,11 @@ from typing import NamedTuple
 from kestrel_core.config import RuntimeConfig
 from kestrel_tools.bench.charts import SIZES, draw_chart
 
-PATTERN = ((0, 0), (1, 0), (0, 1), (2, 0), (1, 1))  # which of the three charts, its first or second question
+PATTERN = ((0, 0), (1, 0), (0, 1), (2, 0), (1, 1))  # which of three charts, and its first or second question
 CHARTS_A_TURN = 3
-ROUND = len(SIZES) * len(PATTERN)  # requests after which sizes and pattern meet again
+ROUND = len(SIZES) * len(PATTERN)  # requests after which sizes and pattern repeat together
 
-# No two begin alike: a second question shares the picture with the first, and nothing behind it.
+# No two begin alike, so a second question shares only the picture with the first.
 OF_WORDS = (
     "What is the difference between the highest and the lowest bar in this chart?",
     "How many of the years shown here have a value above the average of all?",
@@ -38,7 +38,7 @@ class Question(NamedTuple):
 
 
 def plan(index: int) -> Question:
-    """What request `index` asks, not drawn yet."""
+    """What request `index` asks. Its chart is not drawn yet."""
     turn, place = divmod(index, len(PATTERN))
     chart, second = PATTERN[place]
     number = turn * CHARTS_A_TURN + chart
@@ -64,12 +64,12 @@ class ChartQuestions:
             self._drawn |= dict(zip(fresh, threads.map(draw_chart, fresh), strict=True))
         self._num_drawn = max(self._num_drawn, last + 1)
         questions = [q._replace(image=self._drawn[q.chart], text=self._texts[q.words]) for q in wanted]
-        # A turn's charts may be asked about again in the next batch; all before it are done with.
+        # The last charts may be asked about again in the next batch; earlier ones are not needed any more.
         self._drawn = {number: png for number, png in self._drawn.items() if number > last - CHARTS_A_TURN}
         return islice(questions, count)
 
 
 def question_texts(config: RuntimeConfig) -> tuple[str, ...]:
-    """About 15 tokens each: of a real vocabulary, or of the single bytes that random weights come with."""
+    """About 15 tokens each, whether of a real vocabulary or of the single bytes used with random weights."""
     bytes_only = config.weights == "random" and not config.tokenizer_path and not config.model_path
     return OF_BYTES if bytes_only else OF_WORDS

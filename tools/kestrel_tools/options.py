@@ -1,0 +1,62 @@
+"""Commands and their options, declared once: a command is a dataclass, and each of its fields is an option.
+
+    seconds: Annotated[float, Option("of a window", metavar="S")] = 20.0
+
+is the option `--seconds S`. A field without a default is given by its position and not by a flag. The first
+lines of the dataclass' docstring are what a list of commands says of it, the rest is its description.
+"""
+
+import argparse
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, fields
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
+
+from rich.console import Console
+
+if TYPE_CHECKING:
+    from kestrel_core.cli.options import Commands
+
+T = TypeVar("T")
+Run = Callable[[argparse.Namespace, Console], int]
+
+
+class Option:
+    def __init__(self, help: str = "", name: str | None = None, **how: Any) -> None:
+        """`name`: the flag, if it is not the field's name; `how`: as argparse takes it."""
+        self.name = name
+        self.how = {"help": help, **how}
+
+
+def add_command(
+    commands: "Commands", name: str, run: Run, *kinds: type, more: str = ""
+) -> argparse.ArgumentParser:
+    """A command with the options of all `kinds`. The docstring of the first, and `more`, describe it."""
+    help, _, description = (inspect.getdoc(kinds[0]) or "").partition("\n\n")
+    command = commands.add_parser(
+        name, help=help.replace("\n", " "), description=f"{description.replace(chr(10), ' ')} {more}".strip()
+    )
+    for kind in kinds:
+        add_options(command, kind)
+    command.set_defaults(run=run)
+    return command
+
+
+def add_options(command: argparse.ArgumentParser, kind: type) -> None:
+    hints = get_type_hints(kind, include_extras=True)
+    for field in fields(kind):
+        annotated, option = get_args(hints[field.name])
+        [type_, *_] = get_args(annotated) or [annotated]  # of `float | None`, float
+        flag = option.name or f"--{field.name.replace('_', '-')}"
+        if field.default is MISSING:
+            command.add_argument(field.name, **{"type": type_, **option.how})
+        elif annotated is bool:
+            command.add_argument(flag, dest=field.name, action="store_true", **option.how)
+        else:
+            how = {"type": type_, "default": field.default, **option.how}
+            command.add_argument(flag, dest=field.name, **how)
+
+
+def read_options(kind: type[T], options: argparse.Namespace) -> T:
+    """Make the dataclass from what was parsed. Its own checks run here, before anything is loaded."""
+    return kind(**{field.name: getattr(options, field.name) for field in fields(kind)})  # type: ignore[arg-type]

@@ -1,0 +1,105 @@
+"""What `kestrel eval scenes` and `kestrel eval choices` take."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from kestrel_core.protocol.errors import InvalidRequest
+from kestrel_tools.options import Option
+
+Report = Annotated[Path | None, Option("write all of it here too", "--json", metavar="FILE")]
+
+
+@dataclass(frozen=True, slots=True)
+class EvalOptions:
+    """freshly drawn scenes of coloured shapes and words, every skill
+
+    Draws scenes of coloured shapes and printed words, asks about fifteen requests of every skill about each,
+    and prints a table of scores beside the targets of moondream-tiny. Exit code 0: done, 1: with --require, a
+    target was missed or an answer differed, 2: it cannot be run as asked.
+    """
+
+    scenes: Annotated[int, Option("(default: %(default)s)", metavar="N")] = 500
+    seed: Annotated[int, Option("the same one draws the same scenes (%(default)s)")] = 0
+    url: Annotated[
+        str | None, Option("ask a server's gRPC; without, an engine here", metavar="HOST:PORT")
+    ] = None
+    concurrency: Annotated[
+        int | None, Option("callers at a time (8 for a server, else a full batch)", metavar="N")
+    ] = None
+    compare: Annotated[
+        bool,
+        Option(
+            "ask one at a time, then batched, cached, preempted and streamed, and count differing answers"
+        ),
+    ] = False
+    pictures: Annotated[
+        Path | None, Option("somebody else's pictures instead, with a truth.json", metavar="DIR")
+    ] = None
+    report: Report = None
+    sheet: Annotated[
+        Path | None, Option("draw answers over the first pictures: .svg or .png", metavar="FILE")
+    ] = None
+    require: Annotated[bool, Option("exit with 1 when a target is missed")] = False
+    record: Annotated[
+        Path | None, Option("write every choice of the engine here, for eval choices", metavar="FILE")
+    ] = None
+    logprobs: Annotated[
+        bool,
+        Option("with --record: the two likeliest tokens of each choice too, read beside the CUDA graphs"),
+    ] = False
+
+    def __post_init__(self) -> None:
+        for name in ("scenes", "concurrency"):
+            if (number := getattr(self, name)) is not None and number < 1:
+                raise InvalidRequest(f"{name} is {number}; it must be at least 1")
+        check_writable(self.report, self.sheet, self.record)
+        if self.sheet is not None:
+            check_suffix(self.sheet)
+        if self.record is not None and (self.url is not None or self.compare):
+            raise InvalidRequest(
+                "--record is for an engine here, asked in one way: leave out --url and --compare"
+            )
+        if self.logprobs and self.record is None:
+            raise InvalidRequest("--logprobs are written into the record; give a --record")
+
+
+@dataclass(frozen=True, slots=True)
+class ChoicesOptions:
+    """whether plain torch would choose as an engine did: a file of eval scenes --record
+
+    Feeds what was recorded through plain torch, all positions known beforehand, and holds every choice
+    (token, coordinate, size) against the logits there. Exit code 0: each is the reference's, or so near to it
+    that rounding explains the difference, 1: some are not, or requests failed or are missing, 2: it cannot be
+    run as asked.
+    """
+
+    file: Annotated[Path, Option("made by kestrel eval scenes --record", metavar="FILE")]
+    device: Annotated[str, Option("of the reference: cpu, cuda or cuda:N (default: %(default)s)")] = "cpu"
+    dtype: Annotated[str, Option(choices=("float32", "bfloat16"))] = "float32"
+    model_path: Annotated[
+        str | None, Option("the checkpoint, where it is not as it was recorded", metavar="PATH")
+    ] = None
+    near: Annotated[
+        float | None,
+        Option(
+            "a difference is explained by a gap of so many roundings of the row's largest logit in the "
+            "engine's dtype (default: 64 for float32, 4 for 16 bits)",
+            metavar="ROUNDINGS",
+        ),
+    ] = None
+    report: Report = None
+
+    def __post_init__(self) -> None:
+        check_writable(self.report)
+
+
+def check_writable(*paths: Path | None) -> None:
+    for path in paths:
+        if path is not None and not path.absolute().parent.is_dir():
+            raise InvalidRequest(f"{path} cannot be written: there is no such folder")
+
+
+def check_suffix(sheet: Path) -> None:
+    if sheet.suffix not in (".svg", ".png"):
+        raise InvalidRequest(f'a sheet is written as .svg or .png, not as "{sheet.suffix}"')
