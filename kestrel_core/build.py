@@ -35,7 +35,7 @@ from kestrel_core.runtime.vision.image_encoder import ImageEncoder
 from kestrel_core.scheduler.pages import PagePool
 from kestrel_core.scheduler.prefix_cache import PrefixCache
 from kestrel_core.scheduler.scheduler import Limits, Scheduler
-from kestrel_core.skills.registry import SkillRegistry, builtin_skills
+from kestrel_core.skills.registry import SkillRegistry, installed_skills
 from kestrel_core.skills.spec import Language
 
 Progress = Callable[[int, int], None]
@@ -157,7 +157,7 @@ def assemble_engine(
     loop = StepLoop(
         runtime,
         scheduler,
-        skills or builtin_skills(),
+        skills or installed_skills(config.skills),
         model.language,
         Preparer(
             shape.vision,

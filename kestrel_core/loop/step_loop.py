@@ -27,6 +27,7 @@ from kestrel_core.protocol.errors import (
     UnknownAdapter,
 )
 from kestrel_core.protocol.messages import Chunk, EngineResult, Event, Finished, FinishReason, Request
+from kestrel_core.protocol.names import shown
 from kestrel_core.scheduler.scheduler import Scheduler, Update
 from kestrel_core.skills.registry import SkillRegistry
 from kestrel_core.skills.spec import Language
@@ -88,7 +89,7 @@ class StepLoop:
         """
         skill = self._skills.check(request)
         if request.settings.adapter is not None:
-            raise UnknownAdapter(f'adapter "{request.settings.adapter}" is not known to this server')
+            raise UnknownAdapter(f'adapter "{shown(request.settings.adapter)}" is not known to this server')
         now = self._clock()
         order = now + request.priority * self._limits.priority_s
         ticket = Ticket(request, sink, skill, source_bytes(request.image), now, order)

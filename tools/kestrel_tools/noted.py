@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from kestrel_core.loop.sequence import Reply, Outcome
+from kestrel_core.loop.sequence import Outcome, Reply
 from kestrel_core.loop.step import Input, Kind, Readout, Sample
 from kestrel_core.protocol.errors import InvalidRequest
 
