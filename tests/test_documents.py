@@ -56,6 +56,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 def here(code: str, server: Any) -> str:
     for port, ours in ((8000, server.http_port), (8001, server.grpc_port), (8002, server.metrics_port)):
         code = code.replace(f"localhost:{port}", f"localhost:{ours}")
+    code = code.replace("client/run.py", f"client/run.py --url localhost:{server.grpc_port}")
     return code.replace(".venv/bin/python", sys.executable)
 
 

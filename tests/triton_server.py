@@ -31,7 +31,7 @@ from kestrel_core.intake.tokenizer import byte_document
 ROOT = Path(__file__).parents[1]
 VOCABULARY = 600  # beyond the single bytes, words with a space in front: answers then stream word by word
 TYPES = {"TEMPERATURE": "FP32", "TOP_P": "FP32", "SPATIAL_REFS": "FP32", "SEED": "INT64"}
-TYPES |= dict.fromkeys(("MAX_TOKENS", "MAX_OBJECTS", "LOGPROBS", "PRIORITY"), "INT32")
+TYPES |= dict.fromkeys(("MAX_TOKENS", "MAX_OBJECTS", "TOP_K", "LOGPROBS", "PRIORITY"), "INT32")
 TYPES |= dict.fromkeys(("REASONING", "STREAM"), "BOOL")
 NUMPY = {"FP32": np.float32, "INT64": np.int64, "INT32": np.int32, "BOOL": np.bool_, "BYTES": np.object_}
 
