@@ -92,7 +92,7 @@ def plain(url: str) -> dict[str, dict[str, Any]]:
 
 def answer(document: Mapping[str, Any]) -> dict[str, Any]:
     """Without what differs from one time to the next, or belongs to a stream."""
-    fleeting = ("request_id", "metrics", "chunk", "completed")
+    fleeting = ("request_id", "finish_reason", "metrics", "chunk", "completed")
     return {name: value for name, value in document.items() if name not in fleeting}
 
 
@@ -101,6 +101,7 @@ def test_every_skill_gives_what_plain_tritonclient_gets(url: str, plain: dict[st
         for skill, keywords in ASKED.items():
             result = getattr(client, skill)(SAMPLE, **keywords)
             assert answer(result.output) == answer(plain[skill])
+            assert result.finish_reason == plain[skill]["finish_reason"]
             assert result.metrics.output_tokens == plain[skill]["metrics"]["output_tokens"]
 
 
@@ -131,7 +132,8 @@ def test_streamed_text_adds_up_to_the_same_answer(
             )
 
     with Client(url) as client, getattr(client, skill)(SAMPLE, stream=True, **ASKED[skill]) as stream:
-        assert "".join(stream) == stream.result().text == plain[skill][{"query": "answer"}.get(skill, skill)]
+        text = "".join(chunk.text for chunk in stream)
+        assert text == stream.result().text == plain[skill][{"query": "answer"}.get(skill, skill)]
     assert asyncio.run(stream_async()) == stream.result().text
 
 

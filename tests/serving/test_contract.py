@@ -24,6 +24,12 @@ SKILLS: dict[str, dict[str, Any]] = {
 GREEDY = {"TEMPERATURE": 0.0, "MAX_TOKENS": 24}
 
 
+def greedy(asked: str, max_tokens: int = 24) -> dict[str, Any]:
+    """A skill's inputs, with a limit of the kind that it takes."""
+    limit = {} if "OBJECT" in SKILLS[asked] else {"MAX_TOKENS": max_tokens}
+    return {**SKILLS[asked], "TEMPERATURE": 0.0, **limit}
+
+
 def without_measures(answer: dict[str, Any]) -> dict[str, Any]:
     measured = ("metrics", "request_id", "chunk", "completed")
     return {name: value for name, value in answer.items() if name not in measured}
@@ -35,7 +41,7 @@ def as_json(inputs: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("asked", SKILLS)
 def test_every_skill_answers_as_the_engine_alone_does(server: Served, expected: Answer, asked: str) -> None:
-    inputs = SKILLS[asked] | GREEDY
+    inputs = greedy(asked)
     [over_grpc] = server.ask(request_id="r-7", **inputs)
     status, over_http = server.post(as_json(inputs) | {"id": "r-8"})
     assert status == 200
@@ -90,7 +96,7 @@ def test_optional_inputs_come_in_any_combination(server: Served, expected: Answe
     options: dict[str, Any] = {
         "IMAGE": PICTURE,
         "TOP_P": 0.5,
-        "MAX_OBJECTS": 2,
+        "TOP_K": 5,
         "REASONING": True,
         "STREAM": True,
         "SPATIAL_REFS": [[0.1, 0.2], [0.3, 0.4]],
@@ -98,8 +104,6 @@ def test_optional_inputs_come_in_any_combination(server: Served, expected: Answe
         "STOP": ["word3", "~"],
         "LOGPROBS": 2,
         "PRIORITY": -1,
-        "LENGTH": "long",
-        "OBJECT": "unused",
     }
     rng = random.Random(4)
     asked = []
@@ -155,7 +159,7 @@ def test_two_hundred_good_and_bad_requests_at_once(server: Served, expected: Ans
         {"SKILL": "query", "QUESTION": f"what is {i % 5}?", "TEMPERATURE": 0.0, "MAX_TOKENS": 4 + i % 5}
         for i in range(60)
     ]
-    good += [SKILLS[name] | GREEDY | {"MAX_TOKENS": 6} for name in SKILLS for _ in range(8)]
+    good += [greedy(name, 6) for name in SKILLS for _ in range(8)]
     good += [one | {"STREAM": True} for one in good[:20]]
     bad: list[dict[str, Any]] = [
         {"SKILL": "dance"},
@@ -187,3 +191,34 @@ def test_answers_are_utf8_and_so_are_questions(server: Served, expected: Answer)
     assert (
         server.post(inputs)[1]["answer"] == server.ask(**inputs)[0]["answer"] == expected(**inputs)["answer"]
     )
+
+
+@pytest.mark.parametrize(
+    ("inputs", "said"),
+    [
+        ({"MAX_TOKENS": 5}, "MAX_TOKENS means nothing to detect; MAX_OBJECTS is its limit"),
+        ({"LOGPROBS": 2}, "LOGPROBS means nothing to detect"),
+        ({"STREAM": True}, "STREAM is for query and caption"),
+        ({"LENGTH": "long"}, 'detect takes no "length"'),
+        ({"ARGUMENTS": '{"colour": "red"}'}, 'detect takes no "colour"'),
+        ({"OBJECT": "x" * 1025}, "OBJECT has 1,025 bytes and the limit is 1,024"),
+    ],
+)
+def test_what_a_skill_has_no_use_for_is_refused(server: Served, inputs: dict[str, Any], said: str) -> None:
+    asked = SKILLS["boxes"] | inputs
+    [answer] = server.ask_all([asked])
+    assert isinstance(answer, Exception) and said in refusal(answer)
+
+
+def test_a_field_nobody_knows_is_refused_over_http_too(server: Served) -> None:
+    status, answer = server.post({"SKILL": "query", "QUESTION": "what?", "TOPK": 3})
+    assert status == 400 and 'there is no input "TOPK"; did you mean TOP_K?' in answer["error"]
+
+
+def test_thoughts_are_streamed_before_the_answer(server: Served) -> None:
+    inputs = {"SKILL": "query", "QUESTION": "what?", "REASONING": True, "STREAM": True, **GREEDY}
+    *chunks, last = server.ask(**inputs)
+    thoughts = [chunk["reasoning_chunk"] for chunk in chunks if "reasoning_chunk" in chunk]
+    assert "".join(thoughts) == last["reasoning"]["text"] != ""
+    pieces = [chunk["chunk"] for chunk in (*chunks, last) if "chunk" in chunk]
+    assert "".join(pieces) == last["answer"]

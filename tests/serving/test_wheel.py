@@ -99,6 +99,8 @@ def test_everything_comes_along(wheel: Path) -> None:
             expected.add(str(Path("kestrel_core") / path.relative_to(ROOT)))
     expected |= {f"kestrel_client/samples/{path.name}" for path in (ROOT / "client/samples").iterdir()}
     expected |= {str(path.relative_to(ROOT)) for path in (ROOT / "kestrel_core/bundled").glob("*/*")}
+    pictures = (ROOT / "tools/kestrel_tools/doctor/pictures").iterdir()
+    expected |= {f"kestrel_tools/doctor/pictures/{path.name}" for path in pictures}
     assert {name for name in packed if ".dist-info/" not in name} == expected
 
 
