@@ -158,7 +158,7 @@ async def _server(config: RuntimeConfig) -> AsyncIterator[Subject]:
             await asyncio.to_thread(context.__exit__, None, None, None)
 
 
-def _exactly(ask: AskFor, tokens: int) -> Ask[Question, Usage]:
+def _exactly(ask: AskFor, tokens: int) -> Ask:
     async def checked(question: Question) -> Usage:
         usage = await ask(question, tokens)
         if usage.output_tokens != tokens:
@@ -171,7 +171,7 @@ def _exactly(ask: AskFor, tokens: int) -> Ask[Question, Usage]:
     return checked
 
 
-def summary(window: Window[Usage], watch: GpuWatch) -> Row:
+def summary(window: Window, watch: GpuWatch) -> Row:
     answered = window.answered
     latencies = [one.latency_ms for one in answered]
     ttfts = [one.usage.ttft_ms for one in answered]
@@ -197,10 +197,10 @@ def summary(window: Window[Usage], watch: GpuWatch) -> Row:
     }
 
 
-def _stages(window: Window[Usage]) -> dict[str, float | None]:
+def _stages(window: Window) -> dict[str, float | None]:
     """Mean milliseconds. Queueing begins with the arrival, so the picture's decoding is part of it."""
 
-    def mean(value: Callable[[Answered[Usage]], float]) -> float:
+    def mean(value: Callable[[Answered], float]) -> float:
         return fmean(map(value, window.answered))
 
     def each(seconds: str, count: str) -> float | None:
@@ -218,7 +218,7 @@ def _stages(window: Window[Usage]) -> dict[str, float | None]:
     }
 
 
-def _growth(window: Window[Usage]) -> float | None:
+def _growth(window: Window) -> float | None:
     """By how much the memory that the runtime sees in use grew over the window, in MiB."""
     name = MEMORY["used_gib"]
     return window.count(name) / 2**20 if name in window.after and name in window.before else None
