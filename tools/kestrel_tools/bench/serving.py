@@ -22,8 +22,6 @@ from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import Any
 
-import numpy as np
-import pyvips
 import torch
 from rich.console import Console
 from rich.table import Table
@@ -37,6 +35,7 @@ from kestrel_core.protocol.errors import EngineFailed
 from kestrel_tools.bench.parts import Serving
 from kestrel_tools.bench.results import percentile
 from kestrel_tools.bench.server import running_server
+from kestrel_tools.bench.soak_requests import draw_photo
 from kestrel_tools.bench.subjects import started
 
 NUM_PICTURES = 8
@@ -99,7 +98,7 @@ async def _measure_all(run: Serving, folder: Path, console: Console) -> list[Mea
         async with started(partial(build_engine, config)) as engine:
             return await measure(way, _through(engine.query, settings=SETTINGS))
 
-    pictures = _pictures()
+    pictures = [draw_photo((240 + number, 160)) for number in range(NUM_PICTURES)]
     tokenizer = folder / "tokenizer.json"
     tokenizer.write_text(_wordy_tokenizer())
     config = RuntimeConfig(
@@ -173,12 +172,3 @@ def _wordy_tokenizer() -> str:
     free = sorted(set(range(MOONDREAM_TINY.text.vocab_size)) - set(vocabulary.values()))
     vocabulary |= {f"word{token_id}\u0120": token_id for token_id in free}
     return json.dumps(document)
-
-
-def _pictures() -> list[bytes]:
-    rng = np.random.default_rng(0)
-    made = []
-    for _ in range(NUM_PICTURES):
-        coarse = rng.integers(0, 256, (8, 12, 3), dtype=np.uint8).repeat(20, axis=0).repeat(20, axis=1)
-        made.append(bytes(pyvips.Image.new_from_array(np.ascontiguousarray(coarse)).jpegsave_buffer(Q=90)))
-    return made

@@ -9,7 +9,8 @@ from kestrel_core.build import LoadedModel, assemble_engine
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.protocol.messages import Request
 
-from .answers import TEXTS, Answer, Answers, EngineAnswers, ServerAnswers
+from .answers import Answer, Answers, EngineAnswers, ServerAnswers
+from .asking import TEXTS
 
 CALLERS = 8
 PREEMPT = 0.3
