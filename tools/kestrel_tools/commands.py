@@ -32,11 +32,8 @@ def add_parity(commands: "Commands") -> None:
 
 
 def add_bench(commands: "Commands") -> None:
-    bench = commands.add_parser(
-        "bench",
-        help="measure a part of the engine",
-        description="Measures a part of the engine, or all of it.",
-    )
+    told = "Measures a part of the engine, or all of it."
+    bench = commands.add_parser("bench", help="measure a part of the engine", description=told)
     add_parts(bench.add_subparsers(title="what to measure", required=True, metavar="PART"))
 
 

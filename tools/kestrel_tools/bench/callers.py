@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
-from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -17,18 +16,15 @@ from kestrel_core.protocol.errors import EngineFailed, KestrelError
 from kestrel_core.protocol.messages import Usage
 from kestrel_tools.bench.chart_questions import Question
 
-Q = TypeVar("Q")  # what is asked
-U = TypeVar("U")  # what an answer is counted as
-
-Ask = Callable[[Q], Awaitable[U]]
+Ask = Callable[[Question], Awaitable[Usage]]
 Counts = dict[str, float]  # the engine's counters, by their exported names
 
 
 @dataclass(frozen=True, slots=True)
-class Answered(Generic[U]):
+class Answered:
     began_s: float
     ended_s: float
-    usage: U
+    usage: Usage
 
     @property
     def latency_ms(self) -> float:
@@ -36,12 +32,12 @@ class Answered(Generic[U]):
 
 
 @dataclass(frozen=True, slots=True)
-class Window(Generic[U]):
+class Window:
     """The requests that ended between two moments, while all callers were busy."""
 
     begin_s: float
     end_s: float
-    answered: Sequence[Answered[U]]
+    answered: Sequence[Answered]
     before: Counts
     after: Counts
 
@@ -54,18 +50,18 @@ class Window(Generic[U]):
 
 
 async def closed_loop(
-    ask: Ask[Q, U],
-    questions: Iterator[Q],
+    ask: Ask,
+    questions: Iterator[Question],
     callers: int,
     lead_in: int,
     seconds: float,
     look: Callable[[], Awaitable[Counts]],
-) -> Window[U]:
+) -> Window:
     """Opens the window when `lead_in` requests have ended; closes it after `seconds`, or with the questions.
 
     What is under way then is waited for, and not counted.
     """
-    done: list[Answered[U]] = []
+    done: list[Answered] = []
     led_in, over = asyncio.Event(), False
 
     async def caller() -> None:
@@ -120,9 +116,7 @@ def arrivals(rate: float, seconds: float, seed: int) -> list[float]:
     return moments
 
 
-async def open_loop(
-    ask: Ask[Question, Usage], questions: Iterator[Question], moments: Sequence[float]
-) -> list[Outcome]:
+async def open_loop(ask: Ask, questions: Iterator[Question], moments: Sequence[float]) -> list[Outcome]:
     """Asks at every moment, whether earlier requests have ended or not. Returns when all have."""
     start = monotonic()
 

@@ -91,7 +91,9 @@ class Measuring:
             model = await asyncio.to_thread(open_model, self._config)
             for batch in self._run.batches:
                 rows += await self._measure_engine(model, batch)
-                free_memory()
+                gc.collect()
+                if torch.cuda.is_available():
+                    torch.cuda.empty_cache()  # the next engine plans with what is free
         rows.sort(key=lambda row: (row["tokens"], row["batch"], row["through"]))
         return [{**row, "of_engine": _of_engine(row, rows)} for row in rows]
 
@@ -117,13 +119,6 @@ class Measuring:
             window = await closed_loop(ask, supply, batch, 2 * batch, run.seconds, subject.look)
             rows.append({"through": way, "batch": batch, "tokens": tokens, **summary(window, self._watch)})
         return rows
-
-
-def free_memory() -> None:
-    """Free the memory of an engine that is gone: the next one plans with what is free."""
-    gc.collect()
-    if torch.cuda.is_available():
-        torch.cuda.empty_cache()
 
 
 @asynccontextmanager
@@ -156,7 +151,7 @@ async def _server(config: RuntimeConfig) -> AsyncIterator[Subject]:
             await asyncio.to_thread(context.__exit__, None, None, None)
 
 
-def _exactly(ask: AskFor, tokens: int) -> Ask[Question, Usage]:
+def _exactly(ask: AskFor, tokens: int) -> Ask:
     async def checked(question: Question) -> Usage:
         usage = await ask(question, tokens)
         if usage.output_tokens != tokens:
@@ -169,11 +164,12 @@ def _exactly(ask: AskFor, tokens: int) -> Ask[Question, Usage]:
     return checked
 
 
-def summary(window: Window[Usage], watch: GpuWatch) -> Row:
+def summary(window: Window, watch: GpuWatch) -> Row:
     answered = window.answered
     latencies = [one.latency_ms for one in answered]
     ttfts = [one.usage.ttft_ms for one in answered]
     used = watch.max_used_bytes(window.begin_s, window.end_s)
+    seen = MEMORY["used_gib"]
     memory = {name: window.after.get(series) for name, series in MEMORY.items()}
     return {
         "requests_per_s": len(answered) / window.seconds,
@@ -182,7 +178,7 @@ def summary(window: Window[Usage], watch: GpuWatch) -> Row:
         "gpu_busy": watch.busy_share(window.begin_s, window.end_s),
         "gpu_used_gib": used / 2**30 if used is not None else None,
         **{name: number / 2**30 if number is not None else None for name, number in memory.items()},
-        "grown_mib": _growth(window),
+        "grown_mib": window.count(seen) / 2**20 if seen in window.after and seen in window.before else None,
         "requests": len(answered),
         "seconds": window.seconds,
         "stages": _stages(window),
@@ -195,10 +191,10 @@ def summary(window: Window[Usage], watch: GpuWatch) -> Row:
     }
 
 
-def _stages(window: Window[Usage]) -> dict[str, float | None]:
+def _stages(window: Window) -> dict[str, float | None]:
     """Mean milliseconds. Queueing begins with the arrival, so the picture's decoding is part of it."""
 
-    def mean(value: Callable[[Answered[Usage]], float]) -> float:
+    def mean(value: Callable[[Answered], float]) -> float:
         return fmean(map(value, window.answered))
 
     def each(seconds: str, count: str) -> float | None:
@@ -214,12 +210,6 @@ def _stages(window: Window[Usage]) -> dict[str, float | None]:
         "decode_ms": mean(lambda one: one.usage.decode_time_ms),
         "delivery_ms": mean(lambda one: one.latency_ms) - inside,
     }
-
-
-def _growth(window: Window[Usage]) -> float | None:
-    """By how much the memory that the runtime sees in use grew over the window, in MiB."""
-    name = MEMORY["used_gib"]
-    return window.count(name) / 2**20 if name in window.after and name in window.before else None
 
 
 def _of_engine(row: Row, rows: Sequence[Row]) -> float | None:

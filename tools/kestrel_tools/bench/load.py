@@ -18,7 +18,7 @@ from kestrel_tools.bench.callers import Outcome, arrivals, open_loop
 from kestrel_tools.bench.chart_questions import OF_WORDS, ChartQuestions, Question, question_texts
 from kestrel_tools.bench.endless_query import endless_skills
 from kestrel_tools.bench.load_report import html_report
-from kestrel_tools.bench.parts import Page, Ramp, Thresholds
+from kestrel_tools.bench.parts import Ramp, Thresholds
 from kestrel_tools.bench.results import Bench, Row, percentile
 from kestrel_tools.bench.subjects import AskFor, ask_engine, ask_server, started
 from kestrel_tools.progress import told
@@ -26,7 +26,7 @@ from kestrel_tools.progress import told
 WARM_UP_REQUESTS = 20
 
 
-def bench_load(ramp: Ramp, thresholds: Thresholds, page: Page, bench: Bench) -> bool:
+def bench_load(ramp: Ramp, thresholds: Thresholds, bench: Bench) -> bool:
     """Whether the thresholds held at `ramp.rate`; True where none was named."""
     config, url = bench.config, ramp.url
     with told(bench.console) as say:
@@ -46,9 +46,9 @@ def bench_load(ramp: Ramp, thresholds: Thresholds, page: Page, bench: Bench) -> 
     told_limits = ", ".join(f"{name} {limit:g}" for name, limit in limits.items() if limit is not None)
     told_knee = "none" if knee is None else f"{knee:,.2f} requests/s"
     bench.console.print(f"knee: {told_knee} within {told_limits}")
-    if page.html is not None:
-        page.html.parent.mkdir(parents=True, exist_ok=True)
-        page.html.write_text(html_report(document))
+    if ramp.html is not None:
+        ramp.html.parent.mkdir(parents=True, exist_ok=True)
+        ramp.html.write_text(html_report(document))
     return promised is not False
 
 

@@ -5,7 +5,7 @@ from html import escape
 from math import floor, log10
 from typing import Any, NamedTuple
 
-from kestrel_tools.bench.results import SECTIONS, Row, headlines, shown
+from kestrel_tools.bench.results import SECTIONS, Row, headlines
 
 WIDTH, HEIGHT = 720, 300
 LEFT, RIGHT, TOP, BOTTOM = 64, 16, 16, 44
@@ -44,12 +44,10 @@ def html_report(document: Mapping[str, Any]) -> str:
         held = "are held" if document["held_at_rate"] else "are missed"
         verdict += f"; at the promised {document['rate']:g} requests/s they {held}"
     [section] = SECTIONS["load"]
-    head = "".join(f"<th>{escape(column.title)}</th>" for column in section.columns)
+    head = "".join(f"<th>{escape(title)}</th>" for title in section.titles)
     body = "\n".join(
-        f"<tr{'' if row['held'] else ' class=missed'}>"
-        + "".join(f"<td>{escape(shown(row, column))}</td>" for column in section.columns)
-        + "</tr>"
-        for row in rows
+        f"<tr{'' if row['held'] else ' class=missed'}>{''.join(f'<td>{escape(c)}</td>' for c in cells)}</tr>"
+        for row, cells in zip(rows, section.cells(document), strict=True)
     )
     facts = "\n".join(f"<li>{escape(line)}</li>" for line in headlines(document))
     answered = (Line("requests_per_s", "answered", "#1f77b4"), Line("offered_per_s", "asked", "#aab4bf"))
@@ -89,7 +87,8 @@ def plot(rows: Sequence[Row], lines: Sequence[Line], knee: float | None, limit: 
     def y(value: float) -> float:
         return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * value / y_ticks[-1]
 
-    parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(_spoken(lines))}">']
+    label = f"{', '.join(line.title for line in lines)} over the offered rate"
+    parts = [f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(label)}">']
     for tick in y_ticks:
         parts.append(_line(LEFT, y(tick), WIDTH - RIGHT, y(tick), "#e6eaee"))
         parts.append(f'<text x="{LEFT - 8}" y="{y(tick) + 4:.1f}" text-anchor="end">{tick:g}</text>')
@@ -127,7 +126,3 @@ def ticks(most: float) -> list[float]:
 def _line(x1: float, y1: float, x2: float, y2: float, colour: str, dashes: str = "") -> str:
     dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
     return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}"{dashed}/>'
-
-
-def _spoken(lines: Sequence[Line]) -> str:
-    return f"{', '.join(line.title for line in lines)} over the offered rate"

@@ -89,10 +89,8 @@ def timeline(moments: Sequence[Moment], count: int = 12) -> list[Row]:
 
 def columns(moments: Sequence[Moment]) -> dict[str, list[float | None]]:
     """All of them, for a file."""
-    return {
-        "at_s": [round(moment.at_s, 1) for moment in moments],
-        **{f"{field}_mib": [_mib(getattr(moment, field)) for moment in moments] for field in WHAT},
-    }
+    mib = {f"{field}_mib": [_mib(getattr(moment, field)) for moment in moments] for field in WHAT}
+    return {"at_s": [round(moment.at_s, 1) for moment in moments], **mib}
 
 
 def _resident() -> int | None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from kestrel_core.cli.options import Commands
 
 WAYS = ("engine", "triton")
+SERVER = "a server's gRPC; without, an engine is started here"
 RANDOM = "Weights are random unless --weights says otherwise."
 
 
@@ -160,9 +161,7 @@ class Ramp:
     missed at --rate.
     """
 
-    url: Annotated[
-        str | None, Option("a server's gRPC; without, an engine is started here", metavar="HOST:PORT")
-    ] = None
+    url: Annotated[str | None, Option(SERVER, metavar="HOST:PORT")] = None
     rate: Annotated[float | None, Option("requests/s at which the thresholds must hold", metavar="R")] = None
     start: Annotated[float, Option("first requests/s (%(default)g)", metavar="R")] = 1.0
     factor: Annotated[float, Option("from step to step (%(default)g)")] = 1.5
@@ -170,6 +169,7 @@ class Ramp:
     seconds: Annotated[float, Option("of a step (%(default)g)")] = 15.0
     tokens: Annotated[int, Option("of an answer (%(default)s)", metavar="N")] = 3
     timeout_s: Annotated[float, Option("of a request (%(default)g)", "--timeout", metavar="S")] = 30.0
+    html: Annotated[Path | None, Option("write a page with plots", metavar="FILE")] = None
 
     def __post_init__(self) -> None:
         if not (self.start > 0 and self.factor > 1 and self.seconds > 0 and self.timeout_s > 0):
@@ -196,11 +196,6 @@ class Thresholds:
 
         errors = row["errors"] <= self.error_share * row["requests"]
         return errors and within("p95_ms", self.p95_ms) and within("ttft_p95_ms", self.ttft_p95_ms)
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    html: Annotated[Path | None, Option("write a page with plots", metavar="FILE")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +250,7 @@ PARTS: dict[str, tuple[bool, tuple[type, ...]]] = {
     "decode": (True, (Decode,)),
     "vision": (True, (Vision,)),
     "prefill": (True, (Prefill,)),
-    "load": (True, (Ramp, Thresholds, Page)),
+    "load": (True, (Ramp, Thresholds)),
     "soak": (True, (Soak,)),
 }
 

@@ -36,6 +36,13 @@ class Section(NamedTuple):
     columns: tuple[Column, ...]
     rows: str = "measured"  # the document's entry that holds the rows
 
+    @property
+    def titles(self) -> list[str]:
+        return [column.title for column in self.columns]
+
+    def cells(self, document: Mapping[str, Any]) -> list[list[str]]:
+        return [[shown(row, column) for column in self.columns] for row in document[self.rows]]
+
 
 def section(title: str, *columns: Column | Sequence[Column], rows: str = "measured") -> Section:
     """Columns, or groups of them."""
@@ -228,8 +235,8 @@ def show(document: Mapping[str, Any], console: Console, file: Path | None) -> No
         table = Table()
         for column in section.columns:
             table.add_column(column.title, justify="right" if column.form else "left")
-        for row in document[section.rows]:
-            table.add_row(*(shown(row, column) for column in section.columns))
+        for cells in section.cells(document):
+            table.add_row(*cells)
         console.print(table)
     write_document(file, document)
 
@@ -251,14 +258,9 @@ def markdown(document: Mapping[str, Any]) -> str:
     """A committed document as a page: the same lines and tables."""
     parts = [f"## {document['bench']}", "\n".join(f"- {line}" for line in headlines(document))]
     for section in SECTIONS[document["bench"]]:
-        head = "| " + " | ".join(column.title for column in section.columns) + " |"
-        rule = "|" + "---|" * len(section.columns)
-        rows = [
-            "| " + " | ".join(shown(row, column) for column in section.columns) + " |"
-            for row in document[section.rows]
-        ]
+        head, *rows = (f"| {' | '.join(cells)} |" for cells in (section.titles, *section.cells(document)))
         parts.append(f"**{section.title}**")
-        parts.append("\n".join((head, rule, *rows)))
+        parts.append("\n".join((head, "|" + "---|" * len(section.columns), *rows)))
     return "\n\n".join(parts) + "\n"
 
 

@@ -47,9 +47,11 @@ def running_server(config: RuntimeConfig, repository: Path = REPOSITORY) -> Iter
     """A server that answers, with every option of `config`, whatever the environment says."""
     ports = Ports(_free_port(), _free_port(), _free_port())
     flags = [f"--{name}-port={port}" for name, port in ports._asdict().items()]
+    values = {option.name: getattr(config, option.name) for option in fields(config)}
+    said = {f"KESTREL_{n.upper()}": "" if value is None else str(value) for n, value in values.items()}
     process = subprocess.Popen(
         [sys.executable, "-m", "kestrel_core.cli.main", "serve", f"--model-repository={repository}", *flags],
-        env={**os.environ, **_variables(config)},
+        env={**os.environ, **said},
         stdout=subprocess.DEVNULL,
     )
     try:
@@ -81,11 +83,6 @@ def parse_counts(text: str) -> Counts:
     for name, value in SERIES.findall(text):
         found[name] += float(value)  # type: ignore[assignment]
     return dict(found)
-
-
-def _variables(config: RuntimeConfig) -> dict[str, str]:
-    values = {option.name: getattr(config, option.name) for option in fields(config)}
-    return {f"KESTREL_{n.upper()}": "" if value is None else str(value) for n, value in values.items()}
 
 
 def _wait_until_ready(process: "subprocess.Popen[bytes]", port: int) -> None:

@@ -15,14 +15,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from itertools import cycle, repeat
+from itertools import cycle
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
+from time import monotonic
 from typing import Any
 
-import numpy as np
-import pyvips
 import torch
 from rich.console import Console
 from rich.table import Table
@@ -33,10 +32,10 @@ from kestrel_core.config import RuntimeConfig
 from kestrel_core.intake.tokenizer import byte_document
 from kestrel_core.moondream.config import MOONDREAM_TINY
 from kestrel_core.protocol.errors import EngineFailed
-from kestrel_tools.bench.callers import Counts, Window, closed_loop
 from kestrel_tools.bench.parts import Serving
 from kestrel_tools.bench.results import percentile
 from kestrel_tools.bench.server import running_server
+from kestrel_tools.bench.soak_requests import draw_photo
 from kestrel_tools.bench.subjects import started
 
 NUM_PICTURES = 8
@@ -44,7 +43,7 @@ SETTINGS: dict[str, Any] = {"temperature": 0.0, "max_tokens": 16}
 QUESTION = "What is in this picture?"
 
 # Given a picture and whether to stream, returns the number of pieces.
-Ask = Callable[[tuple[bytes, bool]], Awaitable[int]]
+Ask = Callable[[bytes, bool], Awaitable[int]]
 
 
 @dataclass(frozen=True)
@@ -88,10 +87,8 @@ async def _measure_all(run: Serving, folder: Path, console: Console) -> list[Mea
         rows = []
         for streams in (False, True):
             with console.status(f"{way}, {'streaming' if streams else 'whole answers'}"):
-                await asyncio.gather(*(ask((picture, streams)) for picture in pictures))  # warm
-                asked = zip(cycle(pictures), repeat(streams))
-                window = await closed_loop(ask, asked, run.concurrency, 1, run.seconds, _nothing)
-                rows.append(_row(way, streams, window))
+                await asyncio.gather(*(ask(picture, streams) for picture in pictures))  # warm
+                rows.append(await _closed_loop(way, ask, streams, pictures, run))
         whole, streamed = rows
         pieces = streamed.pieces_per_s / streamed.requests_per_s
         slower_s = 1 / streamed.requests_per_s - 1 / whole.requests_per_s
@@ -101,7 +98,7 @@ async def _measure_all(run: Serving, folder: Path, console: Console) -> list[Mea
         async with started(partial(build_engine, config)) as engine:
             return await measure(way, _through(engine.query, settings=SETTINGS))
 
-    pictures = _pictures()
+    pictures = [draw_photo((240 + number, 160)) for number in range(NUM_PICTURES)]
     tokenizer = folder / "tokenizer.json"
     tokenizer.write_text(_wordy_tokenizer())
     config = RuntimeConfig(
@@ -120,23 +117,29 @@ async def _measure_all(run: Serving, folder: Path, console: Console) -> list[Mea
     return found + await measure_engine("engine alone, again")
 
 
-async def _nothing() -> Counts:
-    """Counters are not looked at here."""
-    return {}
+async def _closed_loop(way: str, ask: Ask, streams: bool, pictures: list[bytes], run: Serving) -> Measured:
+    """Unlike in `callers`, a request that ends after the time counts too, and so does its time."""
+    latencies, pieces = list[float](), 0
+    asked = cycle(pictures)
+    began = monotonic()
 
+    async def caller() -> None:
+        nonlocal pieces
+        while (asked_s := monotonic()) < began + run.seconds:
+            got = await ask(next(asked), streams)  # first: `pieces` changes meanwhile
+            pieces += got
+            latencies.append(1000 * (monotonic() - asked_s))
 
-def _row(way: str, streams: bool, window: Window[int]) -> Measured:
-    latencies = [one.latency_ms for one in window.answered]
-    pieces = sum(one.usage for one in window.answered)
-    rates = len(latencies) / window.seconds, pieces / window.seconds
+    await asyncio.gather(*(caller() for _ in range(run.concurrency)))
+    took = monotonic() - began
+    rates = len(latencies) / took, pieces / took
     return Measured(way, streams, *rates, median(latencies), percentile(latencies, 0.95))
 
 
 def _through(query: Callable[..., Awaitable[Any]], **options: Any) -> Ask:
     """Through the engine's own calls, or those of its client: they are alike."""
 
-    async def ask(asked: tuple[bytes, bool]) -> int:
-        picture, streams = asked
+    async def ask(picture: bytes, streams: bool) -> int:
         answer = await query(picture, QUESTION, **options, stream=streams)
         return len([piece async for piece in answer]) if streams else 1
 
@@ -144,8 +147,7 @@ def _through(query: Callable[..., Awaitable[Any]], **options: Any) -> Ask:
 
 
 def _over_http(port: int, threads: ThreadPoolExecutor) -> Ask:
-    def post(asked: tuple[bytes, bool]) -> int:
-        picture, streams = asked
+    def post(picture: bytes, streams: bool) -> int:
         fields = {"SKILL": "query", "QUESTION": QUESTION, "IMAGE": base64.b64encode(picture).decode()}
         limits = {name.upper(): value for name, value in SETTINGS.items()}
         path = f"/v2/models/moondream/generate{'_stream' if streams else ''}"
@@ -157,8 +159,8 @@ def _over_http(port: int, threads: ThreadPoolExecutor) -> Ask:
             raise EngineFailed(f"the server answered {answer.status}: {body[:200]!r}")
         return body.count(b"data: ") if streams else 1
 
-    async def ask(asked: tuple[bytes, bool]) -> int:
-        return await asyncio.get_running_loop().run_in_executor(threads, post, asked)
+    async def ask(picture: bytes, streams: bool) -> int:
+        return await asyncio.get_running_loop().run_in_executor(threads, post, picture, streams)
 
     return ask
 
@@ -170,12 +172,3 @@ def _wordy_tokenizer() -> str:
     free = sorted(set(range(MOONDREAM_TINY.text.vocab_size)) - set(vocabulary.values()))
     vocabulary |= {f"word{token_id}\u0120": token_id for token_id in free}
     return json.dumps(document)
-
-
-def _pictures() -> list[bytes]:
-    rng = np.random.default_rng(0)
-    made = []
-    for _ in range(NUM_PICTURES):
-        coarse = rng.integers(0, 256, (8, 12, 3), dtype=np.uint8).repeat(20, axis=0).repeat(20, axis=1)
-        made.append(bytes(pyvips.Image.new_from_array(np.ascontiguousarray(coarse)).jpegsave_buffer(Q=90)))
-    return made

@@ -133,7 +133,10 @@ def bench_soak(run: Soak, bench: Bench) -> bool:
         def each_second() -> None:
             moments.append(look(load.seconds, engine.metrics(), device))
             ended = sum(tally.requests for tally in load.tallies.values())
-            say(f"{load.seconds:.0f} of {run.seconds:g} s: {ended:,} requests; {_memory(moments[-1])}")
+            name = "device" if moments[-1].device is not None else "host"
+            size = getattr(moments[-1], name)
+            memory = f"{name} {size / 2**20:,.0f} MiB" if size is not None else "memory unknown"
+            say(f"{load.seconds:.0f} of {run.seconds:g} s: {ended:,} requests; {memory}")
 
         logging.getLogger("kestrel").addHandler(errors)
         try:
@@ -151,11 +154,21 @@ def bench_soak(run: Soak, bench: Bench) -> bool:
         *(lost(engine) if closed else [f"the engine did not stop within {CLOSE_S:g} s"]),
         *complaints(memory),
     ]
+    rows = [tally.row(kind) for kind, tally in load.tallies.items()]
+    sums = ("requests", "answered", "left", "refused", "failed")
+    workload = {
+        "requests": "all skills, greedy and sampled, whole and streamed, 1 to 200 tokens, some left or bad",
+        "pictures": "charts and photographs of 1 to 6,000,000 pixels, three in ten asked about before",
+        "callers": callers,
+        "seconds": run.seconds,
+        "settled_after_s": run.settle_s,
+        "seed": run.seed,
+    }
     bench.finish(
         "soak",
         config,
-        _workload(run, callers),
-        _rows(load),
+        workload,
+        [*rows, {"kind": "all", **{name: sum(row[name] for row in rows) for name in sums}}],
         passed=not found,
         complaints=found,
         summary=memory,
@@ -186,26 +199,3 @@ def _close(engine: Engine) -> bool:
     thread.start()
     thread.join(CLOSE_S)
     return not thread.is_alive()
-
-
-def _rows(load: Load) -> list[Row]:
-    rows = [tally.row(kind) for kind, tally in load.tallies.items()]
-    names = ("requests", "answered", "left", "refused", "failed")
-    return [*rows, {"kind": "all", **{name: sum(row[name] for row in rows) for name in names}}]
-
-
-def _workload(run: Soak, callers: int) -> Row:
-    return {
-        "requests": "all skills, greedy and sampled, whole and streamed, 1 to 200 tokens, some left or bad",
-        "pictures": "charts and photographs of 1 to 6,000,000 pixels, three in ten asked about before",
-        "callers": callers,
-        "seconds": run.seconds,
-        "settled_after_s": run.settle_s,
-        "seed": run.seed,
-    }
-
-
-def _memory(moment: Moment) -> str:
-    """Memory in a few words: the device's, where there is one."""
-    name, size = ("device", moment.device) if moment.device is not None else ("host", moment.host)
-    return f"{name} {size / 2**20:,.0f} MiB" if size is not None else "memory unknown"

@@ -112,13 +112,14 @@ class Mixture:
             skill, arguments, settings = rng.choice(self._bad_arguments)
             return Call(kind, skill, image, arguments, settings, bad=True)
         skill, _, rest = kind.partition(", ")
+        is_text = skill in ("query", "caption")
         call = Call(
             kind,
             skill,
             image if rest != "no picture" else None,
             self._arguments(rng, skill, rest),
-            text_settings(rng) if skill in ("query", "caption") else object_settings(rng),
-            stream=skill in ("query", "caption") and rng.random() < 0.5,
+            text_settings(rng) if is_text else {"max_objects": rng.choice((1, 5, 20, None))},
+            stream=is_text and rng.random() < 0.5,
         )
         return leaving(rng, call) if rng.random() < LEAVING else call
 
@@ -155,11 +156,6 @@ def text_settings(rng: Random) -> dict[str, Any]:
     if rng.random() < 0.1:
         settings["stop"] = [".", "the end"]
     return settings
-
-
-def object_settings(rng: Random) -> dict[str, Any]:
-    """`max_tokens` limits the outlines of segment."""
-    return {"max_objects": rng.choice((1, 5, 20, None)), "max_tokens": round(_even(rng, 1, LONGEST))}
 
 
 def leaving(rng: Random, call: Call) -> Call:

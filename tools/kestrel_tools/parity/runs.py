@@ -9,19 +9,13 @@ from kestrel_core.loop.sequence import Prompt
 from kestrel_core.loop.step import Input, PreparedImage, Running, Runtime, Span, StepPlan
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.protocol.messages import Request
-from kestrel_core.skills.spatial import DetectSkill, PointSkill
-from kestrel_core.skills.spec import Language, SkillSpec
-from kestrel_core.skills.text import CaptionSkill, QuerySkill
+from kestrel_core.skills.registry import builtin_skills
+from kestrel_core.skills.spec import Language
 from kestrel_tools.noted import Choice, NotedReply, walk
 from kestrel_tools.parity.report import Report
 from kestrel_tools.reference import Reference
 
-SKILLS: dict[str, SkillSpec] = {
-    "query": QuerySkill(),
-    "caption": CaptionSkill(),
-    "detect": DetectSkill(),
-    "point": PointSkill(),
-}
+SKILLS = builtin_skills()
 BOX_TOLERANCE = 1e-6
 
 

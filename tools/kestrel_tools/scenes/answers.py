@@ -14,9 +14,8 @@ from kestrel_core.build import Engine
 from kestrel_core.protocol.errors import EngineFailed, KestrelError
 from kestrel_core.protocol.messages import Chunk, Event, Finished, Request
 
+from .asking import TEXTS
 from .score import Outcome
-
-TEXTS = {"query": "answer", "caption": "caption"}  # skills that stream, and where their text is
 
 
 class Answer(NamedTuple):
@@ -103,10 +102,8 @@ class ServerAnswers:
         return Answer(outcome, time.perf_counter() - began)
 
     def _outcome(self, request: Request) -> Outcome:
-        settings = request.settings
-        options: dict[str, Any] = {"temperature": settings.temperature, "max_tokens": settings.max_tokens}
-        if request.skill not in TEXTS:
-            options["max_objects"] = settings.max_objects
+        limit = "max_tokens" if request.skill in TEXTS else "max_objects"
+        options = {name: getattr(request.settings, name) for name in ("temperature", limit)}
         ask = getattr(self._client, request.skill)
         if not request.stream:
             return _own(ask(request.image, **request.arguments, **options).raw)

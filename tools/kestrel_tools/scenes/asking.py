@@ -1,7 +1,7 @@
 """Which requests a scene gets, and their true answers. No model."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
@@ -12,6 +12,8 @@ from . import facts
 from .facts import Fact
 from .phrases import sentence_of
 from .world import Scene, Thing
+
+TEXTS = {"query": "answer", "caption": "caption"}  # skills that stream, and where their text is
 
 # Greedy. The longest true answers have some 350 tokens; a bad model is stopped soon after.
 SETTINGS = Settings(temperature=0.0, max_tokens=400, max_objects=20)
@@ -29,8 +31,8 @@ class Asked:
     has_picture: bool = True
 
     def request(self, picture: bytes, request_id: str = "", stream: bool = False) -> Request:
-        image = picture if self.has_picture else None
-        return Request(self.skill, self.arguments, image, SETTINGS, request_id, stream)
+        image, settings = picture if self.has_picture else None, settings_of(self.skill, SETTINGS)
+        return Request(self.skill, self.arguments, image, settings, request_id, stream)
 
     @property
     def words(self) -> str:
@@ -38,12 +40,19 @@ class Asked:
         return str(next(iter(self.arguments.values())))
 
 
+def settings_of(skill: str, settings: Settings) -> Settings:
+    """Answers of objects are limited by their number and not by tokens."""
+    return settings if skill in TEXTS else replace(settings, max_tokens=None)
+
+
 def scene_requests(rng: Random, scene: Scene) -> list[Asked]:
     """About fifteen requests, of every kind."""
     asked = [_query(rng, facts.facts(rng, scene)) for _ in range(4)]
     if scene.print is not None and (read := facts.read_fact(rng, scene)) is not None:
         asked.append(_query(rng, read))
-    asked.append(_counted(facts.count_fact(rng, scene)))
+    count = facts.count_fact(rng, scene)
+    thought = {"question": count.question, "reasoning": True}
+    asked.append(Asked("reasoning", "query", thought, count.answer, count.evidence[0][1]))
     if (spatial := facts.spatial_fact(rng, scene)) is not None:
         asked.append(_pointed(*spatial))
     asked += [_caption(scene, length) for length in ("short", "normal", "long")]
@@ -51,7 +60,9 @@ def scene_requests(rng: Random, scene: Scene) -> list[Asked]:
     asked.append(_objects("segment", *_outlined(rng, scene)))
     asked.append(_objects(rng.choice(("detect", "point", "segment")), absent(rng, scene), ()))
     if rng.random() < 0.15:
-        asked.append(_talk(rng, rng.random() < 0.3))
+        has_picture = rng.random() < 0.3
+        question, answer = facts.talk(rng, has_picture)
+        asked.append(Asked("talk", "query", {"question": question}, answer, has_picture=has_picture))
     return asked
 
 
@@ -79,11 +90,6 @@ def _query(rng: Random, fact: Fact) -> Asked:
     return Asked(fact.kind, "query", {"question": fact.question}, fact.answer)
 
 
-def _counted(fact: Fact) -> Asked:
-    arguments = {"question": fact.question, "reasoning": True}
-    return Asked("reasoning", "query", arguments, fact.answer, fact.evidence[0][1])
-
-
 def _pointed(fact: Fact, refs: tuple[Input, ...]) -> Asked:
     arguments = {"question": fact.question, "spatial_refs": [_spatial_ref(refs)]}
     return Asked(fact.kind, "query", arguments, fact.answer)
@@ -108,8 +114,3 @@ def _caption(scene: Scene, length: str) -> Asked:
 
 def _objects(skill: str, words: str, things: tuple[Thing, ...]) -> Asked:
     return Asked(skill if things else "none there", skill, {"object": words}, things=things)
-
-
-def _talk(rng: Random, has_picture: bool) -> Asked:
-    question, answer = facts.talk(rng, has_picture)
-    return Asked("talk", "query", {"question": question}, answer, has_picture=has_picture)

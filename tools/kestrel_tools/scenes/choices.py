@@ -29,6 +29,7 @@ from kestrel_tools.noted import Walk, walk
 from kestrel_tools.progress import counted
 from kestrel_tools.reference import Reference
 
+from .asking import settings_of
 from .options import ChoicesOptions
 from .pictures import Pictures, open_pictures
 from .record import Record, Recorded, crops_digest, prepare
@@ -94,7 +95,8 @@ def check(record: Record, pictures: Pictures, model: LoadedModel, verdict: Verdi
 def retrace(recorded: Recorded, settings: Settings, language: Language) -> Walk:
     skill, has_image = builtin_skills()[recorded.skill], recorded.crops is not None
     image = object() if has_image else None  # skills only ask whether there is one
-    request = Request(recorded.skill, recorded.arguments, image, settings)
+    asked_with = settings_of(recorded.skill, settings)
+    request = Request(recorded.skill, recorded.arguments, image, asked_with)
     prompt, reply = skill.prompt(request, language), skill.reply(request, language)
     return walk(str(recorded), prompt.inputs, reply, recorded.choices, has_image)
 

@@ -17,7 +17,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from kestrel_core.build import LoadedModel, assemble_engine, open_model
+from kestrel_core.build import assemble_engine, open_model
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.protocol.errors import UnsupportedSkill
 from kestrel_tools.bench.machine import provenance
@@ -130,7 +130,14 @@ def _asked(
         with ExitStack() as opened:
             noted = None
             if options.record is not None:
-                about = _about_record(options, config, model, num_pictures)
+                about = {  # the pictures are drawn from the first three
+                    "seed": options.seed,
+                    "num_pictures": num_pictures,
+                    "folder": str(options.pictures) if options.pictures else None,
+                    "dtype": str(model.network.text.wte.dtype).removeprefix("torch."),
+                    "config": asdict(config),
+                    **provenance(config.device),
+                }
                 vision = model.network.config.vision
                 recorded = recording(options.record, about, asking.SETTINGS, vision, options.logprobs)
                 noted = opened.enter_context(recorded)
@@ -138,20 +145,6 @@ def _asked(
             plain = EngineAnswers(engine, options.concurrency or config.max_batch_size)
             opened.enter_context(closing(plain))
             yield noted.through(plain) if noted is not None else plain, []
-
-
-def _about_record(
-    options: EvalOptions, config: RuntimeConfig, model: LoadedModel, num_pictures: int
-) -> dict[str, Any]:
-    """What a record says about its run. Its pictures are drawn from the first three entries."""
-    return {
-        "seed": options.seed,
-        "num_pictures": num_pictures,
-        "folder": str(options.pictures) if options.pictures else None,
-        "dtype": str(model.network.text.wte.dtype).removeprefix("torch."),
-        "config": asdict(config),
-        **provenance(config.device),
-    }
 
 
 def _document(

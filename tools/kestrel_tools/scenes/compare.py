@@ -9,7 +9,8 @@ from kestrel_core.build import LoadedModel, assemble_engine
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.protocol.messages import Request
 
-from .answers import TEXTS, Answer, Answers, EngineAnswers, ServerAnswers
+from .answers import Answer, Answers, EngineAnswers, ServerAnswers
+from .asking import TEXTS
 
 CALLERS = 8
 PREEMPT = 0.3
@@ -70,31 +71,18 @@ def engine_ways(model: LoadedModel, config: RuntimeConfig) -> Iterator[tuple[Ans
         preempted = asked(tight, CALLERS, PREEMPT)
         streamed = asked(replace(together, prefix_cache=True), CALLERS)
 
-        def steps() -> str:
-            return f"{batched.engine.loop.metrics.steps:,} steps of up to {CALLERS}"
-
-        def preemptions() -> str:
-            return f"{preempted.engine.loop.scheduler.num_preemptions:,} preemptions"
-
         def from_cache() -> str:
             metrics = cached.engine.loop.metrics
             share = metrics.cached_tokens / max(1, metrics.prompt_tokens)
             return f"{share:.0%} of the prompts from the cache"
 
+        metrics, scheduler = batched.engine.loop.metrics, preempted.engine.loop.scheduler
         yield (
             plain,
             [
-                Way(
-                    "batched",
-                    batched,
-                    steps,
-                ),
+                Way("batched", batched, lambda: f"{metrics.steps:,} steps of up to {CALLERS}"),
                 Way("cached", cached, from_cache, times=2),
-                Way(
-                    "preempted",
-                    preempted,
-                    preemptions,
-                ),
+                Way("preempted", preempted, lambda: f"{scheduler.num_preemptions:,} preemptions"),
                 Way("streamed", streamed, lambda: "pieces add up", streams=True),
             ],
         )

@@ -162,12 +162,21 @@ def _about(kind: str, question: str, answer: str, words: str, thing: Thing, arti
     return Fact(kind, question, answer, sentence, ((f"the {words}", (thing,)),))
 
 
-def _colour(rng: Random, scene: Scene) -> Fact | None:
-    found = _described(rng, scene, "shape", "size shape", "")  # "" fits where there is one thing only
+def _attribute(rng: Random, scene: Scene, kind: str, *ways: str) -> Fact | None:
+    """The colour or the size of a thing, which is described in one of these ways."""
+    found = _described(rng, scene, *ways)
     if found is None:
         return None
     thing, words = found[0], rng.choice(found[1]).words()
-    return _about("colour", question_of(rng, "colour", words), thing.colour, words, thing)
+    return _about(kind, question_of(rng, kind, words), getattr(thing, kind), words, thing)
+
+
+def _colour(rng: Random, scene: Scene) -> Fact | None:
+    return _attribute(rng, scene, "colour", "shape", "size shape", "")  # "" fits a thing that is alone
+
+
+def _size(rng: Random, scene: Scene) -> Fact | None:
+    return _attribute(rng, scene, "size", "colour shape", "shape", "colour")
 
 
 def _shape(rng: Random, scene: Scene) -> Fact | None:
@@ -178,14 +187,6 @@ def _shape(rng: Random, scene: Scene) -> Fact | None:
     adjectives = " ".join(filter(None, (what.size, what.colour)))
     question = question_of(rng, "shape" if rng.random() < 0.5 else "shape of", adjectives)
     return _about("shape", question, thing.shape, what.words(), thing, "a ")
-
-
-def _size(rng: Random, scene: Scene) -> Fact | None:
-    found = _described(rng, scene, "colour shape", "shape", "colour")
-    if found is None:
-        return None
-    thing, words = found[0], rng.choice(found[1]).words()
-    return _about("size", question_of(rng, "size", words), thing.size, words, thing)
 
 
 def _where(rng: Random, scene: Scene) -> Fact | None:

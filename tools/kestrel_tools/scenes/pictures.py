@@ -53,7 +53,8 @@ def new_picture(seed: int, index: int) -> Picture:
     scene = draw_scene(rng, width / height, legible_pixels(width, height))
     pixels = draw(scene, width, height, rng.getrandbits(32))
     quality = None if rng.random() < 0.5 else rng.randint(60, 95)
-    return Picture(str(index), encode(pixels, quality), width, height, scene, _outlines(scene))
+    outlines = {thing: outline_on_picture(thing, scene.unit) for thing in scene.things}
+    return Picture(str(index), encode(pixels, quality), width, height, scene, outlines)
 
 
 def draw_size(rng: Random) -> tuple[int, int]:
@@ -87,10 +88,6 @@ def encode(pixels: NDArray[np.uint8], quality: int | None) -> bytes:
     image = pyvips.Image.new_from_memory(np.ascontiguousarray(pixels), width, height, 3, "uchar")
     image = image.copy(interpretation="srgb")
     return bytes(image.pngsave_buffer() if quality is None else image.jpegsave_buffer(Q=quality))
-
-
-def _outlines(scene: Scene) -> dict[Thing, Paths]:
-    return {thing: outline_on_picture(thing, scene.unit) for thing in scene.things}
 
 
 class Pictures(Protocol):

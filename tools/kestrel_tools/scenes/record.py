@@ -111,16 +111,16 @@ class Recording:
 
     def through(self, answers: Answers) -> Answers:
         def ask(requests: Sequence[Request]) -> list[Answer]:
-            given = answers([self._numbered(str(i), request) for i, request in enumerate(requests)])
+            settings = [replace(request.settings, logprobs=self._logprobs) for request in requests]
+            numbered = [
+                replace(request, request_id=str(i), settings=asked_with)
+                for i, (request, asked_with) in enumerate(zip(requests, settings, strict=True))
+            ]
+            given = answers(numbered)
             self._write(requests, given)
             return given
 
         return ask
-
-    def _numbered(self, number: str, request: Request) -> Request:
-        return replace(
-            request, request_id=number, settings=replace(request.settings, logprobs=self._logprobs)
-        )
 
     def _write(self, requests: Sequence[Request], given: Sequence[Answer]) -> None:
         digests = {

@@ -8,6 +8,7 @@ import html
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 from typing import NamedTuple
 
@@ -97,18 +98,18 @@ def _card(card: Card, x: float, y: float) -> tuple[str, float]:
     title = f"picture {picture.name}, {picture.width} x {picture.height}"
     y += place.height + LINE
     lines = [text(x, y, title, PLAIN, "bold")]
-    inks = iter(INK * len(card.answers))
+    inks = cycle(INK)
+    ink = next(inks)
     for shown in card.answers:
-        drawn = _has_places(shown.outcome)
-        ink = next(inks) if drawn else ""
-        if drawn:
-            parts.append(overlay(shown.outcome, place, ink, 1.6))
+        layer = overlay(shown.outcome, place, ink, 1.6)
+        parts.append(layer)
         for number, line in enumerate(_lines(shown)):
             y += LINE
-            if drawn and not number:
+            if layer and not number:
                 lines.append(f'<rect x="{x:.1f}" y="{y - 8:.1f}" width="8" height="8" fill="{ink}"/>')
             lines.append(text(x + 13, y, line, RIGHT if shown.grade.right else WRONG))
-    return "\n".join((*parts, *lines)), y
+        ink = next(inks) if layer else ink
+    return "\n".join(filter(None, (*parts, *lines))), y
 
 
 def _lines(shown: Shown) -> list[str]:
@@ -121,18 +122,16 @@ def _lines(shown: Shown) -> list[str]:
     return textwrap.wrap(told, LETTERS, max_lines=4, placeholder=" ...") or [mark]
 
 
-def _has_places(outcome: Outcome) -> bool:
-    if isinstance(outcome, KestrelError):
-        return False
-    thoughts = outcome.get("reasoning", {}).get("grounding")
-    return bool(outcome.get("objects") or outcome.get("points") or outcome.get("segments") or thoughts)
-
-
 def overlay(outcome: Outcome, place: Drawing, ink: str, pen: float) -> str:
     """Everything in an answer that has a place in the picture."""
     if isinstance(outcome, KestrelError):
         return ""
-    parts = [_rectangle(box_of(found), place, ink, pen) for found in outcome.get("objects", ())]
+    parts = []
+    for found in outcome.get("objects", ()):
+        x_min, y_min, x_max, y_max = box_of(found)
+        (x, y), (right, bottom) = place.at(x_min, y_min), place.at(x_max, y_max)
+        size = f'x="{x:.1f}" y="{y:.1f}" width="{right - x:.1f}" height="{bottom - y:.1f}"'
+        parts.append(f'<rect {size} fill="none" stroke="{ink}" stroke-width="{pen}"/>')
     for found in outcome.get("segments", ()):
         for path in path_of(found):
             corners = " ".join("{:.1f},{:.1f}".format(*place.at(x, y)) for x, y in path)
@@ -146,12 +145,6 @@ def overlay(outcome: Outcome, place: Drawing, ink: str, pen: float) -> str:
             f'<circle {middle} r="{2.2 * pen:.1f}" fill="{ink}" stroke="white" stroke-width="{pen / 2}"/>'
         )
     return "\n".join(parts)
-
-
-def _rectangle(box: tuple[float, float, float, float], place: Drawing, ink: str, pen: float) -> str:
-    (x, y), (right, bottom) = place.at(*box[:2]), place.at(*box[2:])
-    size = f'x="{x:.1f}" y="{y:.1f}" width="{right - x:.1f}" height="{bottom - y:.1f}"'
-    return f'<rect {size} fill="none" stroke="{ink}" stroke-width="{pen}"/>'
 
 
 def image(data: bytes, place: Drawing) -> str:

@@ -27,17 +27,9 @@ class Different(NamedTuple):
     roundings: float
 
     def to_json(self) -> dict[str, Any]:
-        recorded, choice = self.recorded, self.choice
-        return {
-            "picture": recorded.picture,
-            "number": recorded.number,
-            "skill": recorded.skill,
-            "arguments": recorded.arguments,
-            "kind": choice.kind,
-            "chosen": choice.chosen,
-            "best": choice.best,
-            **{unit: getattr(self, unit) for unit in UNITS},
-        }
+        told = {name: getattr(self.recorded, name) for name in ("picture", "number", "skill", "arguments")}
+        chosen = {name: getattr(self.choice, name) for name in ("kind", "chosen", "best")}
+        return {**told, **chosen, **{unit: getattr(self, unit) for unit in UNITS}}
 
 
 class Verdict:

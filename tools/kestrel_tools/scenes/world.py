@@ -245,7 +245,8 @@ def _things(
             continue
         x, y, box = place
         edge = rng.uniform(0.05, 0.16) if edges else 0.0
-        [edge_rgb] = rng.choices(((0.05, 0.05, 0.05), (0.97, 0.97, 0.97), _darker(rgb)), (50, 15, 35))
+        darker = (0.6 * rgb[0], 0.6 * rgb[1], 0.6 * rgb[2])
+        [edge_rgb] = rng.choices(((0.05, 0.05, 0.05), (0.97, 0.97, 0.97), darker), (50, 15, 35))
         things.append(Thing(shape, colour, size, x, y, radius, angle, form, rgb, edge, edge_rgb, box))
     return things
 
@@ -357,11 +358,6 @@ def _shade(rng: Random, colour: str) -> Rgb:
 
 def _hsv(hue: float, saturation: float, value: float) -> Rgb:
     return colorsys.hsv_to_rgb(hue, saturation, value)
-
-
-def _darker(rgb: Rgb) -> Rgb:
-    red, green, blue = rgb
-    return 0.6 * red, 0.6 * green, 0.6 * blue
 
 
 def _far(rgb: Rgb, background: Background, least: float = 0.4) -> bool:
