@@ -176,7 +176,7 @@ class Speaker(EngineStream):
 def test_a_caller_who_listens_leaves_after_so_many_chunks() -> None:
     class Stage(InferenceEngine):
         async def submit(self, *arguments: Any, **options: Any) -> EngineStream:
-            return Speaker(asyncio.get_running_loop())
+            return Speaker(None, asyncio.get_running_loop())  # type: ignore[arg-type]
 
     call = Call("caption", "caption", b"", {}, {}, stream=True, leave_after=3)
     assert asyncio.run(make_call(Stage(None), call)) == "left"  # type: ignore[arg-type]
@@ -205,7 +205,7 @@ def test_an_engine_that_refuses_everybody_does_not_keep_the_run_going(engine: In
     load = Load(engine, mixture(), Soak(3600.0), callers=3)
     asyncio.run(load.run(lambda: None))
     assert MAX_FAILURES <= sum(load.problems.values()) <= MAX_FAILURES + 2
-    assert any("Overloaded: the server is shutting down" in problem for problem in load.problems)
+    assert any("ShuttingDown: the server is shutting down" in problem for problem in load.problems)
 
 
 def test_a_page_that_is_lost_is_found(engine: InferenceEngine) -> None:

@@ -30,7 +30,7 @@ from kestrel_tools.bench.gpu import GpuWatch, find_gpu
 from kestrel_tools.bench.parts import ChartQA
 from kestrel_tools.bench.results import Bench, Row, percentile
 from kestrel_tools.bench.server import Ports, read_counts, running_server, write_endless_repository
-from kestrel_tools.bench.subjects import AskFor, ask_engine, ask_server, started
+from kestrel_tools.bench.subjects import AskFor, ask_for, started
 from kestrel_tools.progress import told
 
 SUPPLY = 1.5  # charts are drawn for so many times the requests that the warm-up's pace predicts
@@ -134,7 +134,7 @@ async def _engine(
             snapshot = engine.metrics()
             return totals(snapshot) | {name: snapshot[name] for name in MEMORY.values() if name in snapshot}
 
-        yield Subject(ask_engine(engine), look)
+        yield Subject(ask_for(engine), look)
 
 
 @asynccontextmanager
@@ -146,7 +146,7 @@ async def _server(config: RuntimeConfig) -> AsyncIterator[Subject]:
         ports: Ports = await asyncio.to_thread(context.__enter__)
         try:
             async with AsyncClient(f"localhost:{ports.grpc}") as client:
-                yield Subject(ask_server(client), partial(asyncio.to_thread, read_counts, ports.metrics))
+                yield Subject(ask_for(client), partial(asyncio.to_thread, read_counts, ports.metrics))
         finally:
             await asyncio.to_thread(context.__exit__, None, None, None)
 

@@ -20,7 +20,7 @@ from kestrel_tools.bench.endless_query import endless_skills
 from kestrel_tools.bench.load_report import html_report
 from kestrel_tools.bench.parts import Ramp, Thresholds
 from kestrel_tools.bench.results import Bench, Row, percentile
-from kestrel_tools.bench.subjects import AskFor, ask_engine, ask_server, started
+from kestrel_tools.bench.subjects import AskFor, ask_for, started
 from kestrel_tools.progress import told
 
 WARM_UP_REQUESTS = 20
@@ -121,10 +121,10 @@ def summary(rate: float, seconds: float, outcomes: Sequence[Outcome]) -> Row:
 async def _subject(config: RuntimeConfig, ramp: Ramp) -> AsyncIterator[AskFor]:
     if ramp.url is None:
         async with started(partial(build_engine, config, endless_skills())) as engine:
-            yield ask_engine(engine, ramp.timeout_s)
+            yield ask_for(engine, ramp.timeout_s)
         return
     from kestrel_client import AsyncClient, Retry  # late: gRPC is needed for this way alone
 
     # A refusal is an answer here, and must not be hidden by asking again.
     async with AsyncClient(ramp.url, timeout_s=ramp.timeout_s, retry=Retry(limit=0)) as client:
-        yield ask_server(client)
+        yield ask_for(client)

@@ -3,15 +3,12 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 from kestrel_core.build import Engine
 from kestrel_core.engine import InferenceEngine
-from kestrel_core.protocol.messages import EngineResult, Usage
+from kestrel_core.protocol.asking import AsyncCalls
+from kestrel_core.protocol.messages import Usage
 from kestrel_tools.bench.chart_questions import Question
-
-if TYPE_CHECKING:
-    from kestrel_client import AsyncClient  # which needs gRPC, and an engine does not
 
 AskFor = Callable[[Question, int], Awaitable[Usage]]  # a question, and how many tokens its answer may have
 
@@ -26,19 +23,13 @@ async def started(start: Callable[[], Engine]) -> AsyncIterator[InferenceEngine]
         await engine.shutdown()
 
 
-def ask_engine(engine: InferenceEngine, timeout_s: float | None = None) -> AskFor:
+def ask_for(calls: AsyncCalls, timeout_s: float | None = None) -> AskFor:
+    """Engine and client have the same calls."""
+
     async def ask(question: Question, tokens: int) -> Usage:
-        settings = {"temperature": 0.0, "max_tokens": tokens}
-        result = await engine.query(question.image, question.text, settings=settings, timeout_s=timeout_s)
-        assert isinstance(result, EngineResult)
-        return result.metrics
-
-    return ask
-
-
-def ask_server(client: "AsyncClient") -> AskFor:
-    async def ask(question: Question, tokens: int) -> Usage:
-        answer = await client.query(question.image, question.text, temperature=0.0, max_tokens=tokens)
+        answer = await calls.query(
+            question.image, question.text, temperature=0.0, max_tokens=tokens, timeout_s=timeout_s
+        )
         return answer.metrics
 
     return ask

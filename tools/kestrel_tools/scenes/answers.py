@@ -8,7 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kestrel_core.build import Engine
 from kestrel_core.protocol.errors import EngineFailed, KestrelError
@@ -60,9 +60,10 @@ class EngineAnswers:
 
         def sink(event: Event) -> None:
             if isinstance(event, Chunk):
-                pieces.append(event.text)
+                if event.kind == "text":
+                    pieces.append(event.text)
                 return
-            outcome: Outcome = event if isinstance(event, KestrelError) else event.result.output
+            outcome: Outcome = event if isinstance(event, KestrelError) else dict(event.result.output)
             if isinstance(event, Finished) and request.stream:
                 outcome = check_pieces("".join((*pieces, event.rest.text)), request.skill, outcome)
             answers[index] = Answer(outcome, time.perf_counter() - began)
@@ -102,13 +103,11 @@ class ServerAnswers:
         return Answer(outcome, time.perf_counter() - began)
 
     def _outcome(self, request: Request) -> Outcome:
-        limit = "max_tokens" if request.skill in TEXTS else "max_objects"
-        options = {name: getattr(request.settings, name) for name in ("temperature", limit)}
-        ask = getattr(self._client, request.skill)
+        answer = self._client.submit(request)
         if not request.stream:
-            return _own(ask(request.image, **request.arguments, **options).raw)
-        stream = ask(request.image, **request.arguments, **options, stream=True)
-        return check_pieces("".join(stream), request.skill, _own(stream.result().raw))
+            return dict(answer.output)
+        text = "".join(chunk.text for chunk in answer if chunk.kind == "text")
+        return check_pieces(text, request.skill, dict(answer.result().output))
 
 
 def check_pieces(text: str, skill: str, outcome: Outcome) -> Outcome:
@@ -116,9 +115,3 @@ def check_pieces(text: str, skill: str, outcome: Outcome) -> Outcome:
     if isinstance(outcome, KestrelError) or outcome[TEXTS[skill]] == text:
         return outcome
     return EngineFailed(f"the pieces are {text!r}, and the answer is {outcome[TEXTS[skill]]!r}")
-
-
-def _own(document: Any) -> dict[str, Any]:
-    """The skill's own part of a response, without what is said about the request."""
-    others = ("request_id", "finish_reason", "metrics", "chunk", "completed")
-    return {name: value for name, value in document.items() if name not in others}

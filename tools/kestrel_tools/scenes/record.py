@@ -89,6 +89,7 @@ class NotedSkill(SkillSpec):
         self._replies = replies
         for said in SkillSpec.__annotations__:  # it takes and is all that the other takes and is
             setattr(self, said, getattr(skill, said))
+        self.settings = SkillSpec.settings  # the log probabilities of any choice can be noted
 
     def prompt(self, request: Request, language: Language) -> Prompt:
         return self._skill.prompt(request, language)
