@@ -157,7 +157,6 @@ def test_unknown_keywords_are_refused_with_the_nearest_known_one() -> None:
             ({"max_new_tokens": 3}, "max_new_tokens is called max_tokens now"),
             ({"temprature": 0.5}, "query takes no temprature; did you mean temperature"),
             ({"object": "cat"}, "query takes no object"),
-            ({"max_objects": 3}, "MAX_OBJECTS means nothing to query"),
             ({"max_tokens": 2.5}, "MAX_TOKENS is 2.5; it must be an integer"),
             ({"settings": {"seed": 1}, "seed": 2}, "seed is given twice"),
         ):

@@ -17,7 +17,8 @@ from kestrel_core.protocol.fields import SETTINGS
 from kestrel_core.protocol.messages import Request
 
 OF_SAMPLING = ("temperature", "top_p", "top_k", "seed", "adapter")
-OF_TEXT = (*OF_SAMPLING, "max_tokens", "stop", "logprobs")
+# A text holds no objects, so any limit of their number is kept.
+OF_TEXT = (*OF_SAMPLING, "max_tokens", "max_objects", "stop", "logprobs")
 OF_OBJECTS = (*OF_SAMPLING, "max_objects")
 assert {*OF_TEXT, *OF_OBJECTS} == SETTINGS.keys()
 

@@ -97,6 +97,7 @@ def test_optional_inputs_come_in_any_combination(server: Served, expected: Answe
         "IMAGE": PICTURE,
         "TOP_P": 0.5,
         "TOP_K": 5,
+        "MAX_OBJECTS": 2,
         "REASONING": True,
         "STREAM": True,
         "SPATIAL_REFS": [[0.1, 0.2], [0.3, 0.4]],

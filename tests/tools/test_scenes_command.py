@@ -22,7 +22,7 @@ from kestrel_core.config import RuntimeConfig
 from kestrel_core.intake.images import ImageLimits, decode_image
 from kestrel_core.intake.tokenizer import Tokenizer
 from kestrel_core.protocol.errors import EngineFailed, InvalidRequest
-from kestrel_core.protocol.messages import Request, Settings
+from kestrel_core.protocol.messages import Chunk, EngineResult, Request, Settings, Usage
 from kestrel_core.skills.spec import Language
 from kestrel_tools.commands import main
 from kestrel_tools.scenes import asking, command, compare
@@ -116,24 +116,21 @@ class FakeClient:
     def __init__(self, url: str) -> None:
         self.url = url
 
-    def query(self, image: bytes | None, question: str, *, stream: bool = False, **options: Any) -> Any:
-        if question == "bad?":
+    def submit(self, request: Request) -> Any:
+        if request.arguments.get("question") == "bad?":
             raise InvalidRequest("that is bad")
-        assert options["temperature"] == 0.0 and options["max_tokens"] == 400
-        document = {"request_id": "", "finish_reason": "stop", "metrics": {}, "answer": "yes!"}
-        result = type("Result", (), {"raw": document})()
-        return FakeStream(result) if stream else result
-
-    def detect(self, image: bytes, object: str, *, max_objects: int, **options: Any) -> Any:
-        return type("Result", (), {"raw": {"request_id": "", "objects": []}})()
+        assert request.settings.temperature == 0.0
+        output = {"objects": []} if request.skill == "detect" else {"answer": "yes!"}
+        result = EngineResult("", "stop", output, Usage(0, 0, 0, 0, 0, 0, 0))
+        return FakeStream(result) if request.stream else result
 
     def close(self) -> None:
         pass
 
 
-class FakeStream(list[str]):
-    def __init__(self, result: Any) -> None:
-        super().__init__(("yes", "!"))
+class FakeStream(list[Chunk]):
+    def __init__(self, result: EngineResult) -> None:
+        super().__init__((Chunk("hm", 1, "reasoning"), Chunk("yes", 2), Chunk("!", 3)))
         self.result = lambda: result
 
 
