@@ -1,7 +1,9 @@
 """The asynchronous client: what differs from the synchronous one, and that the rest does not."""
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import grpc
 import pytest
@@ -248,3 +250,33 @@ def test_a_channel_of_the_callers_own_is_used_and_left_open(fake: FakeTriton) ->
                     assert (await client.query(None, "what?")).text == "a red circle"
 
     asyncio.run(main())
+
+
+def test_files_and_images_are_made_ready_beside_the_event_loop(
+    fake: FakeTriton, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads: list[bool] = []
+
+    def encoded(image: Any) -> bytes:
+        threads.append(threading.current_thread() is threading.main_thread())
+        return b"picture"
+
+    monkeypatch.setattr("kestrel_client.sending.encoded", encoded)
+
+    async def body(client: AsyncClient) -> None:
+        await client.caption("photo.jpg")
+
+    run(fake, body)
+    assert threads == [False]
+
+
+def test_breaking_out_of_a_stream_cancels_the_request(fake: FakeTriton) -> None:
+    silence = Silence(say({"chunk": "a red ", "completed": False, "token_index": 2}))
+    fake.scripts.append(silence)
+
+    async def body(client: AsyncClient) -> None:
+        async for _ in await client.caption(b"picture", stream=True):
+            break
+        assert await asyncio.to_thread(silence.gone.wait, 10)
+
+    run(fake, body)
