@@ -1,8 +1,8 @@
 """Time of the network's kernels in each way they can be computed, beside what memory and arithmetic allow.
 
-`python -m kestrel_tools.bench.stages` takes some two minutes on a GPU: full widths, random weights. Small
-stages are replayed from a graph, so the host's share is not in them. Whole steps, with their attention over
-the cache, are `kestrel bench decode`, `prefill` and `vision`; `--compile off` leaves our kernels out there.
+`python -m kestrel_tools.bench.stages` needs a GPU. Full widths, random weights; small stages are
+replayed from a graph, so the host's share is not in them. Whole steps and the whole encoder are `kestrel
+bench decode`, `prefill` and `vision`; `--compile off` leaves our kernels out there.
 """
 
 import argparse
@@ -25,25 +25,23 @@ from torch import Tensor
 
 from kestrel_core.moondream.checkpoint.weights import random_weights
 from kestrel_core.moondream.config import MOONDREAM2, MOONDREAM3, MoondreamConfig, TextConfig, VisionConfig
-from kestrel_core.moondream.fast_vision import AttentionBackend, FastVision, attention_by, deviation
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.moe import MoE
 from kestrel_core.moondream.ops import plain
 from kestrel_core.moondream.ops.choose import choose_fused
 from kestrel_core.moondream.ops.protocol import Fused
-from kestrel_core.moondream.vision import Vision
-from kestrel_tools.bench.floors import timed_s
+from kestrel_tools.bench.floors import median_ms
 
 log = logging.getLogger(__name__)
 
 BYTES_PER_S = 4.17e12  # an H200: a large copy
 FLOPS = 769e12  # and a large product in bfloat16
-CROPS = (2, 7, 16, 56)
+CROPS = 56  # that are encoded together
 TOKENS = (1, 4, 16, 64, 745, 11920)
 LAYERS = 4  # their weights are more than any cache holds
 FEW_ROWS = 64
 SECONDS = 0.25  # that each measurement is repeated for
-STAGES = ("vision", "products", "experts")
+STAGES = ("products", "experts")
 
 Work = Callable[[], object]
 
@@ -65,7 +63,7 @@ class Case(NamedTuple):
     size: int
     floor_ms: float
     ways: Mapping[str, Work]
-    remark: Callable[[str, float], str] = lambda way, ms: ""  # of a way and its milliseconds
+    remark: Callable[[float], str] = lambda ms: ""  # of its milliseconds
     graphed: bool = True
     calls: int = 1  # that a way makes of the work, which is why its time is divided
 
@@ -84,7 +82,7 @@ class Place:
     def measured(self, case: Case) -> Iterator[Measured]:
         for way, work in case.ways.items():
             ms = self._ms(work, case.graphed) / case.calls
-            yield Measured(case.stage, case.size, way, ms, case.floor_ms, case.remark(way, ms))
+            yield Measured(case.stage, case.size, way, ms, case.floor_ms, case.remark(ms))
 
     def _ms(self, work: Work, graphed: bool) -> float:
         """Median time of one call. NaN where it fails, so that the other measurements go on."""
@@ -95,10 +93,9 @@ class Place:
             return math.nan
 
     def _median_ms(self, work: Work, graphed: bool) -> float:
-        for _ in range(3):  # kernels are compiled, plans are made
-            work()
+        waited_ms = median_ms(work, self.device, 3)
         if self.device.type != "cuda":
-            return median(1e3 * timed_s(work, self.device) for _ in range(3))
+            return waited_ms
         call, calls = (captured(work, 10), 10) if graphed else (work, 1)
         times: list[float] = []
         end = perf_counter() + self.seconds
@@ -124,63 +121,9 @@ def floor_ms(num_bytes: float, flops: float) -> float:
     return 1e3 * max(num_bytes / BYTES_PER_S, flops / FLOPS)
 
 
-def bare_model(config: MoondreamConfig, place: Place) -> Moondream:
-    with torch.device("meta"):
-        model = Moondream(config)
-    random_weights(model, place.device, place.dtype, seed=0)
-    return model.eval()
-
-
-def vision_cases(
-    vision: Vision, fused: Fused, place: Place, sizes: Sequence[int], compiled: bool
-) -> Iterator[Case]:
-    side, fast = vision.config.crop_size, FastVision(vision, fused)
-    backends: list[AttentionBackend] = ["cudnn", "flash", "efficient"]
-    if place.device.type != "cuda":
-        backends = ["default"]
-    ways: dict[str, Callable[[Tensor], Tensor]] = {"plain": vision.encode}
-    ways |= {f"fused, {name}": FastVision(vision, fused, attention=name) for name in backends}
-    ways[f"fused, auto ({fast.attention})"] = fast
-    ways["no kernels"] = FastVision(vision, plain, attention=fast.attention)
-    ways["fp8"] = FastVision(vision, fused, float8=True, attention=fast.attention)
-    if compiled:
-        ways["torch.compile"] = compiled_encoder(vision, fast.attention)
-    for size in sizes:
-        crops = torch.randint(0, 256, (size, side, side, 3), dtype=torch.uint8, device=place.device)
-
-        def remark(way: str, ms: float, crops: Tensor = crops) -> str:
-            told, encode = f"{len(crops) / ms * 1e3:.0f} crops/s", ways[way]
-            if isinstance(encode, FastVision) and len(crops) == sizes[0] and not math.isnan(ms):
-                told += f", deviates {100 * deviation(vision, encode, crops):.2f} %"
-            return told
-
-        floor = floor_ms(*vision_cost(vision.config, size))
-        work = {name: partial(encode, crops) for name, encode in ways.items()}
-        yield Case("vision", size, floor, work, remark, graphed=False)
-
-
-def compiled_encoder(vision: Vision, attention: AttentionBackend) -> Callable[[Tensor], Tensor]:
-    encode = torch.compile(vision.encode, dynamic=True)
-
-    def run(crops: Tensor) -> Tensor:
-        with attention_by(attention):
-            features: Tensor = encode(crops)
-            return features
-
-    return run
-
-
-def vision_cost(config: VisionConfig, crops: int) -> tuple[float, float]:
-    """Bytes of the weights, and operations."""
-    dim, rows = config.enc_dim, crops * config.num_patches
-    weights = config.enc_n_layers * (4 * dim * dim + 2 * dim * config.enc_ff_dim) + dim * config.patch_dim
-    mixing = 4 * config.enc_n_layers * rows * config.num_patches * dim
-    return 2.0 * weights, 2.0 * rows * weights + mixing
-
-
-def product_cases(config: VisionConfig, place: Place, crops: int) -> Iterator[Case]:
+def product_cases(config: VisionConfig, place: Place) -> Iterator[Case]:
     """The four products of a vision block, by dtype and by the kind of scales."""
-    dim, inner, rows = config.enc_dim, config.enc_ff_dim, crops * config.num_patches
+    dim, inner, rows = config.enc_dim, config.enc_ff_dim, CROPS * config.num_patches
     for name, n, k in (("qkv", 3 * dim, dim), ("proj", dim, dim), ("fc1", inner, dim), ("fc2", dim, inner)):
         x, w, b = place.randn(rows, k), place.randn(n, k), place.randn(n)
         xs, ws = plain.quantise(x, gelu=False), plain.quantise(w, gelu=False)
@@ -194,7 +137,7 @@ def product_cases(config: VisionConfig, place: Place, crops: int) -> Iterator[Ca
         }
         flops = 2.0 * rows * n * k
 
-        def remark(way: str, ms: float, flops: float = flops) -> str:
+        def remark(ms: float, flops: float = flops) -> str:
             return f"{flops / ms / 1e9:.0f} TFLOP/s"
 
         yield Case(f"product {name}", rows, floor_ms(0, flops), ways, remark)
@@ -226,7 +169,7 @@ def few_rows_cases(config: TextConfig, fused: Fused, place: Place, sizes: Sequen
             ),
         ):
 
-            def remark(way: str, ms: float, size: int = size) -> str:
+            def remark(ms: float, size: int = size) -> str:
                 return f"{2 * size / ms / 1e9:.2f} TB/s"
 
             yield Case(stage, rows, floor_ms(2.0 * size, 2.0 * rows * size), ways, remark, calls=LAYERS)
@@ -265,33 +208,27 @@ def cases(
     stages: Sequence[str] = STAGES,
     two: MoondreamConfig = MOONDREAM2,
     three: MoondreamConfig = MOONDREAM3,
-    crops: Sequence[int] = CROPS,
     tokens: Sequence[int] = TOKENS,
-    compiled: bool = False,
 ) -> Iterator[Case]:
     fused = choose_fused(place.device)
-    if "vision" in stages:
-        model = bare_model(replace(two, text=replace(two.text, n_layers=0)), place)
-        yield from vision_cases(model.vision, fused, place, crops, compiled)
-        del model
     if "products" in stages:
-        yield from product_cases(two.vision, place, crops[-1])
+        yield from product_cases(two.vision, place)
         yield from few_rows_cases(two.text, fused, place, [size for size in tokens if size <= FEW_ROWS])
     if "experts" in stages:
         assert three.text.moe is not None
         one_block = replace(three.text, moe=replace(three.text.moe, start_layer=0), n_layers=1)
-        no_vision = replace(two.vision, enc_n_layers=0)
-        mlp = bare_model(replace(three, text=one_block, vision=no_vision), place).text.blocks[0].mlp
+        with torch.device("meta"):
+            model = Moondream(replace(three, text=one_block, vision=replace(two.vision, enc_n_layers=0)))
+        random_weights(model, place.device, place.dtype, seed=0)
+        mlp = model.text.blocks[0].mlp
         assert isinstance(mlp, MoE)
         yield from expert_cases(mlp, one_block.dim, fused, place, tokens)
 
 
 @torch.inference_mode()
-def print_stages(
-    place: Place, stages: Sequence[str], compiled: bool, as_json: bool, console: Console
-) -> None:
+def print_stages(place: Place, stages: Sequence[str], as_json: bool, console: Console) -> None:
     began, found = perf_counter(), []
-    for case in cases(place, stages, compiled=compiled):
+    for case in cases(place, stages):
         for one in place.measured(case):
             found.append(one)
             console.print(
@@ -315,11 +252,10 @@ def print_stages(
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", nargs="+", choices=STAGES, default=STAGES)
-    parser.add_argument("--compile", action="store_true", help="try torch.compile on the vision encoder, too")
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args(arguments)
     place = Place(torch.device("cuda"), torch.bfloat16)
-    print_stages(place, asked.only, asked.compile, asked.json, Console(stderr=True, width=140))
+    print_stages(place, asked.only, asked.json, Console(stderr=True, width=140))
 
 
 if __name__ == "__main__":
