@@ -31,13 +31,12 @@ from kestrel_tools.scenes.asking import Asked, scene_requests
 from kestrel_tools.scenes.compare import Way
 from kestrel_tools.scenes.pictures import (
     Picture,
-    encode,
     new_picture,
 )
 from kestrel_tools.scenes.score import (
     grade,
 )
-from kestrel_tools.scenes.sheet import Card, Shown, write_picture, write_sheet
+from kestrel_tools.scenes.sheet import Card, Shown, write_sheet, write_svg
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -181,7 +180,7 @@ def test_a_sheet_shows_every_answer_and_is_well_formed(pictures: list[Picture], 
 
 
 def test_strangers_svg_stays_refused_after_a_sheet_was_drawn(tmp_path: Path) -> None:
-    write_picture(tmp_path / "one.png", encode(np.zeros((20, 30, 3), np.uint8), None), 30, 20, [])
+    write_svg(tmp_path / "one.png", 30, 20, [])
     assert decode_image((tmp_path / "one.png").read_bytes(), ImageLimits()).shape == (30, 45, 3)
     with pytest.raises(pyvips.Error, match="blocked"):
         pyvips.Image.svgload_buffer(b'<svg xmlns="http://www.w3.org/2000/svg" width="1" height="1"/>')

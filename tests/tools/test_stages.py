@@ -1,28 +1,37 @@
 import torch
 from tiny import tiny_config
 
-from kestrel_core.moondream.config import MOONDREAM2, MoEConfig
-from kestrel_tools.bench.stages import STAGES, Place, floor_ms, measure, vision_cost
+from kestrel_core.moondream.config import MoEConfig
+from kestrel_core.moondream.ops import plain
+from kestrel_tools.bench.stages import Place, cases, few_rows_cases, floor_ms
 
 
-def test_every_stage_is_measured_in_every_way() -> None:
+@torch.inference_mode()
+def test_experts_are_measured_in_every_way() -> None:
     moe = MoEConfig(num_experts=6, start_layer=1, experts_per_token=2, expert_inner_dim=8)
     place = Place(torch.device("cpu"), torch.float32, seconds=0)
-    stages = [stage for stage in STAGES if stage != "products"]  # float8 products want bfloat16 biases
-    found = list(measure(place, stages, tiny_config(2), tiny_config(3, moe=moe), crops=(1, 2), tokens=(1, 3)))
+    all_cases = cases(place, ["experts"], tiny_config(2), tiny_config(3, moe=moe), tokens=(1, 3))
+    found = [one for case in all_cases for one in place.measured(case)]
     ways = {(one.stage, one.variant) for one in found}
-    assert {stage for stage, _ in ways} == {
-        "vision",
-        "experts",
-        "block of Moondream 2",
-        "block of Moondream 3",
-    }
+    assert ways == {("experts", "loop"), ("experts", "no kernels")}
     assert len(found) == 2 * len(ways)
     assert all(one.ms > 0 and one.floor_ms > 0 for one in found)
 
 
-def test_the_floor_of_vision_is_that_of_the_description() -> None:
-    num_bytes, flops = vision_cost(MOONDREAM2.vision, 1)
-    assert round(flops / 1e12, 3) == 0.666
-    assert round(num_bytes / 2e6) == 412
-    assert round(floor_ms(num_bytes, 56 * flops)) == 49
+def test_a_floor_is_the_longer_of_moving_and_computing() -> None:
+    assert floor_ms(4.17e9, 0.0) == 1.0 == floor_ms(0.0, 769e9)
+    assert floor_ms(4.17e9, 2 * 769e9) == 2.0
+
+
+@torch.inference_mode()
+def test_the_products_of_a_decode_are_measured() -> None:
+    place = Place(torch.device("cpu"), torch.float32, seconds=0)
+    found = [
+        one
+        for case in few_rows_cases(tiny_config(2).text, plain, place, (1, 3))
+        for one in place.measured(case)
+    ]
+    assert [(one.stage, one.size) for one in found] == [
+        (stage, rows) for rows in (1, 3) for stage in ("first products", "second products")
+    ]
+    assert all(one.ms > 0 and one.remark.endswith("TB/s") for one in found)

@@ -13,14 +13,10 @@ from kestrel_core.intake.images import ACCEPTED
 from kestrel_tools.doctor import machine
 from kestrel_tools.doctor.facts import (
     DOWNLOAD_BYTES,
-    FileLimitFacts,
     GpuFacts,
-    PortFacts,
-    PythonFacts,
-    SpaceFacts,
     TritonFacts,
     missing_bytes,
-    port_facts,
+    port_trouble,
 )
 from kestrel_tools.doctor.formats import FORMATS, PICTURES, try_formats
 from kestrel_tools.doctor.report import Finding, Verdict
@@ -35,9 +31,9 @@ ROOT = Path(__file__).parents[3]
 @pytest.mark.parametrize(
     ("finding", "verdict", "word"),
     [
-        (machine.judge_python(PythonFacts("3.12.1", True)), Verdict.OK, "3.12.1"),
-        (machine.judge_python(PythonFacts("3.14.0", True)), Verdict.WARNING, "tested are 3.11 and 3.12"),
-        (machine.judge_python(PythonFacts("3.11.9", False)), Verdict.WARNING, "without a shared library"),
+        (machine.judge_python("3.12.1", True), Verdict.OK, "3.12.1"),
+        (machine.judge_python("3.14.0", True), Verdict.WARNING, "tested are 3.11 and 3.12"),
+        (machine.judge_python("3.11.9", False), Verdict.WARNING, "without a shared library"),
         (machine.judge_torch("2.11.0+cu130", on_cuda=True), Verdict.OK, "as measured"),
         (machine.judge_torch("2.1.0", on_cuda=True), Verdict.WARNING, "measured was 2.11"),
         (machine.judge_torch(None, on_cuda=False), Verdict.FAULT, "not installed"),
@@ -65,18 +61,18 @@ ROOT = Path(__file__).parents[3]
         (machine.judge_numpy("1.26.4", WHEEL), Verdict.OK, "1.26.4"),
         (machine.judge_numpy("2.1.0", WHEEL), Verdict.FAULT, "kills the Python stub"),
         (machine.judge_numpy("2.1.0", replace(WHEEL, from_wheel=False)), Verdict.OK, "2.1.0"),
-        (machine.judge_shared_memory(SpaceFacts("/dev/shm", 2**30, 2**30)), Verdict.OK, "1,024 MiB free"),
-        (machine.judge_shared_memory(SpaceFacts("/dev/shm", 64 * MIB, 64 * MIB)), Verdict.WARNING, "refused"),
-        (machine.judge_shared_memory(SpaceFacts("/dev/shm", 8 * MIB, 64 * MIB)), Verdict.FAULT, "32 MiB"),
-        (machine.judge_port(PortFacts("http", 8000)), Verdict.OK, "8000 is free"),
-        (machine.judge_port(PortFacts("http", 8000, "in use")), Verdict.WARNING, "in use"),
-        (machine.judge_file_limit(FileLimitFacts(4096, 4096)), Verdict.OK, "4,096"),
-        (machine.judge_file_limit(FileLimitFacts(-1, -1)), Verdict.OK, "no limit"),
-        (machine.judge_file_limit(FileLimitFacts(512, 4096)), Verdict.WARNING, "512"),
-        (machine.judge_file_limit(FileLimitFacts(64, 4096)), Verdict.FAULT, "64"),
-        (machine.judge_disk(SpaceFacts("/hub", 2**30, 2**40), 0), Verdict.OK, "nothing has to be"),
-        (machine.judge_disk(SpaceFacts("/hub", 2**40, 2**40), 2**34), Verdict.OK, "16.0 GiB are to be"),
-        (machine.judge_disk(SpaceFacts("/hub", 2**30, 2**40), 2**34), Verdict.FAULT, "1.0 GiB free"),
+        (machine.judge_shared_memory(2**30, 2**30), Verdict.OK, "1,024 MiB free"),
+        (machine.judge_shared_memory(64 * MIB, 64 * MIB), Verdict.WARNING, "refused"),
+        (machine.judge_shared_memory(8 * MIB, 64 * MIB), Verdict.FAULT, "32 MiB"),
+        (machine.judge_port("http", 8000, ""), Verdict.OK, "8000 is free"),
+        (machine.judge_port("http", 8000, "in use"), Verdict.WARNING, "in use"),
+        (machine.judge_file_limit(4096, 4096), Verdict.OK, "4,096"),
+        (machine.judge_file_limit(-1, -1), Verdict.OK, "no limit"),
+        (machine.judge_file_limit(512, 4096), Verdict.WARNING, "512"),
+        (machine.judge_file_limit(64, 4096), Verdict.FAULT, "64"),
+        (machine.judge_disk(Path("/hub"), 2**30, 0), Verdict.OK, "nothing has to be"),
+        (machine.judge_disk(Path("/hub"), 2**40, 2**34), Verdict.OK, "16.0 GiB are to be"),
+        (machine.judge_disk(Path("/hub"), 2**30, 2**34), Verdict.FAULT, "1.0 GiB free"),
     ],
 )
 def test_a_fact_is_judged(finding: Finding, verdict: Verdict, word: str) -> None:
@@ -96,8 +92,8 @@ def test_a_port_that_somebody_listens_on_is_seen() -> None:
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
-        assert port_facts("http", "127.0.0.1", port).trouble
-    assert not port_facts("http", "127.0.0.1", 0).trouble
+        assert port_trouble("http", "127.0.0.1", port)
+    assert not port_trouble("http", "127.0.0.1", 0)
 
 
 def test_only_a_published_model_that_is_not_cached_has_to_be_downloaded(tmp_path: Path) -> None:

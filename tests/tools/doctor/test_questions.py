@@ -22,7 +22,6 @@ from kestrel_tools.doctor.questions import (
     PUBLISHED,
     RED_CIRCLE,
     TINY,
-    Box,
     Question,
     ask_known,
     finds,
@@ -31,6 +30,7 @@ from kestrel_tools.doctor.questions import (
     mentions,
 )
 from kestrel_tools.doctor.report import Report, Verdict
+from kestrel_tools.scenes.score import box_iou
 
 ROOT = Path(__file__).parents[3]
 
@@ -41,7 +41,7 @@ def test_the_pictures_are_those_of_the_client_and_the_truth_is_as_they_were_draw
     for name, colour, boxes in (("circles.png", "green", GREEN_CIRCLES), ("shapes.png", "red", RED_CIRCLE)):
         drawn = [t.box for t in SCENES[name].things if (t.colour, t.shape) == (colour, "circle")]
         assert len(drawn) == len(boxes)
-        assert all(max(Box(*one).iou(box) for one in drawn) > 0.98 for box in boxes)
+        assert all(max(box_iou(one, box) for one in drawn) > 0.98 for box in boxes)
 
 
 def test_answers_are_judged() -> None:

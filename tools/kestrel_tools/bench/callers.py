@@ -1,23 +1,48 @@
-"""When requests are asked: by callers who each wait for their answer, or at moments fixed beforehand.
+"""Who is asked, and when: by callers who each wait for their answer, or at moments fixed beforehand.
 
 Both measure from outside: a latency is what a caller waited. The engine's own account of a request, which
 comes with every answer, is kept beside it.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from time import monotonic
 
 import numpy as np
 
+from kestrel_core.build import Engine
+from kestrel_core.engine import InferenceEngine
+from kestrel_core.protocol.asking import AsyncCalls
 from kestrel_core.protocol.errors import EngineFailed, KestrelError
 from kestrel_core.protocol.messages import Usage
 from kestrel_tools.bench.chart_questions import Question
 
 Ask = Callable[[Question], Awaitable[Usage]]
+AskFor = Callable[[Question, int], Awaitable[Usage]]  # a question, and how many tokens its answer may have
 Counts = dict[str, float]  # the engine's counters, by their exported names
+
+
+@asynccontextmanager
+async def started(start: Callable[[], Engine]) -> AsyncIterator[InferenceEngine]:
+    """An engine that is started in a thread, for as long as the block lasts."""
+    engine = InferenceEngine(await asyncio.to_thread(start))
+    try:
+        yield engine
+    finally:
+        await engine.shutdown()
+
+
+def ask_for(calls: AsyncCalls, timeout_s: float | None = None) -> AskFor:
+    """Engine and client have the same calls."""
+
+    async def ask(question: Question, tokens: int) -> Usage:
+        settings = {"temperature": 0.0, "max_tokens": tokens}
+        answer = await calls.query(question.image, question.text, settings=settings, timeout_s=timeout_s)
+        return answer.metrics
+
+    return ask
 
 
 @dataclass(frozen=True, slots=True)

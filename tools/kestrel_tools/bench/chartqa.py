@@ -22,7 +22,7 @@ from kestrel_core.config import RuntimeConfig
 from kestrel_core.loop.metrics import totals
 from kestrel_core.protocol.errors import EngineFailed
 from kestrel_core.protocol.messages import Usage
-from kestrel_tools.bench.callers import Answered, Ask, Counts, Window, closed_loop
+from kestrel_tools.bench.callers import Answered, Ask, AskFor, Counts, Window, ask_for, closed_loop, started
 from kestrel_tools.bench.chart_questions import ChartQuestions, Question, question_texts
 from kestrel_tools.bench.charts import SIZES
 from kestrel_tools.bench.endless_query import endless_skills
@@ -30,7 +30,6 @@ from kestrel_tools.bench.gpu import GpuWatch, find_gpu
 from kestrel_tools.bench.parts import ChartQA
 from kestrel_tools.bench.results import Bench, Row, percentile
 from kestrel_tools.bench.server import Ports, read_counts, running_server, write_endless_repository
-from kestrel_tools.bench.subjects import AskFor, ask_for, started
 from kestrel_tools.progress import told
 
 SUPPLY = 1.5  # charts are drawn for so many times the requests that the warm-up's pace predicts
@@ -68,16 +67,14 @@ def bench_chartqa(run: ChartQA, bench: Bench) -> None:
     bench.finish("chartqa", bench.config, workload, rows)
 
 
+@dataclass(frozen=True, slots=True)
 class Measuring:
     """A run over all ways, batch sizes and lengths."""
 
-    def __init__(
-        self, run: ChartQA, config: RuntimeConfig, watch: GpuWatch, say: Callable[[str], None]
-    ) -> None:
-        self._run = run
-        self._config = config
-        self._watch = watch
-        self._say = say
+    _run: ChartQA
+    _config: RuntimeConfig
+    _watch: GpuWatch
+    _say: Callable[[str], None]
 
     async def rows(self) -> list[Row]:
         rows: list[Row] = []

@@ -116,18 +116,8 @@ def _prompts(
         words = rng.integers(16, shape.text.vocab_size, length).tolist()
         for start in range(0, length, step_tokens):
             stop = min(start + step_tokens, length)
-            yield StepPlan(
-                [
-                    Span(
-                        Running(slot, pages),
-                        start,
-                        stop,
-                        words[start:stop],
-                        None,
-                        readout if stop == length else None,
-                    )
-                ]
-            )
+            read = readout if stop == length else None
+            yield StepPlan([Span(Running(slot, pages), start, stop, words[start:stop], None, read)])
 
 
 def _time_steps(runtime: Runtime, plans: Iterator[StepPlan]) -> list[StepTime]:

@@ -6,6 +6,7 @@ product of two matrices in the model's dtype. What a stage needs is counted off 
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from statistics import median
 from time import perf_counter
 from typing import NamedTuple
 
@@ -19,6 +20,7 @@ from kestrel_core.moondream.vision import Vision
 from kestrel_tools.bench.results import Row
 
 REPEATS = 10
+WARM_UP = 3
 
 
 class Pace(NamedTuple):
@@ -69,6 +71,11 @@ def _product_pace(device: torch.device, dtype: torch.dtype) -> float:
 
 def _least_s(work: Callable[[], object], device: torch.device) -> float:
     return min(timed_s(work, device) for _ in range(REPEATS))
+
+
+def median_ms(work: Callable[[], object], device: torch.device, repeats: int) -> float:
+    """After a few calls in which kernels are compiled and plans are made."""
+    return 1000 * median([timed_s(work, device) for _ in range(WARM_UP + repeats)][WARM_UP:])
 
 
 def timed_s(work: Callable[[], object], device: torch.device) -> float:

@@ -15,14 +15,6 @@ import torch
 WATCH_S = 0.1
 
 
-class _Memory(ctypes.Structure):
-    _fields_ = (("total", ctypes.c_ulonglong), ("free", ctypes.c_ulonglong), ("used", ctypes.c_ulonglong))
-
-
-class _Utilization(ctypes.Structure):
-    _fields_ = (("gpu", ctypes.c_uint), ("memory", ctypes.c_uint))
-
-
 class Gpu:
     """One GPU, by the number that torch gives it. Raises OSError where NVML does not know it."""
 
@@ -42,15 +34,15 @@ class Gpu:
 
     @property
     def used_bytes(self) -> int:
-        memory = _Memory()
+        memory = (ctypes.c_ulonglong * 3)()  # total, free, used
         self._call("nvmlDeviceGetMemoryInfo", self._handle, ctypes.byref(memory))
-        return int(memory.used)
+        return int(memory[2])
 
     @property
     def busy(self) -> float:
-        rates = _Utilization()
+        rates = (ctypes.c_uint * 2)()  # of the GPU, of its memory
         self._call("nvmlDeviceGetUtilizationRates", self._handle, ctypes.byref(rates))
-        return int(rates.gpu) / 100
+        return int(rates[0]) / 100
 
     def _call(self, name: str, *arguments: object) -> None:
         try:

@@ -14,13 +14,12 @@ from functools import partial
 from kestrel_core.build import build_engine
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.protocol.messages import Usage
-from kestrel_tools.bench.callers import Outcome, arrivals, open_loop
+from kestrel_tools.bench.callers import AskFor, Outcome, arrivals, ask_for, open_loop, started
 from kestrel_tools.bench.chart_questions import OF_WORDS, ChartQuestions, Question, question_texts
 from kestrel_tools.bench.endless_query import endless_skills
 from kestrel_tools.bench.load_report import html_report
 from kestrel_tools.bench.parts import Ramp, Thresholds
 from kestrel_tools.bench.results import Bench, Row, percentile
-from kestrel_tools.bench.subjects import AskFor, ask_for, started
 from kestrel_tools.progress import told
 
 WARM_UP_REQUESTS = 20

@@ -27,11 +27,8 @@ class Line(NamedTuple):
     colour: str
 
 
-LATENCIES = (
-    Line("p50_ms", "P50", "#1f77b4"),
-    Line("p95_ms", "P95", "#d9730d"),
-    Line("p99_ms", "P99", "#b3261e"),
-)
+COLOURS = {50: "#1f77b4", 95: "#d9730d", 99: "#b3261e"}
+LATENCIES = [Line(f"p{share}_ms", f"P{share}", colour) for share, colour in COLOURS.items()]
 
 
 def html_report(document: Mapping[str, Any]) -> str:

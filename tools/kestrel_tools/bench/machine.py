@@ -52,7 +52,7 @@ def describe_versions(device: str) -> dict[str, str | None]:
     gpu = find_gpu(device)
     return {
         "python": platform.python_version(),
-        **{name: _version(package) for name, package in PACKAGES.items()},
+        **{name: version_of(package) for name, package in PACKAGES.items()},
         "cuda": torch.version.cuda,
         "driver": gpu.driver if gpu is not None else None,
     }
@@ -84,7 +84,7 @@ def _git(root: Path, *arguments: str) -> str:
     ).stdout.strip()
 
 
-def _version(package: str) -> str | None:
+def version_of(package: str) -> str | None:
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:

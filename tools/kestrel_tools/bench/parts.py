@@ -123,14 +123,7 @@ class Vision:
     Crops/s from pixels on the host, and the least they could take.
     """
 
-    crops: Annotated[Sequence[int], several("(1 to 56)")] = (
-        1,
-        2,
-        7,
-        14,
-        28,
-        56,
-    )
+    crops: Annotated[Sequence[int], several("(1 to 56)")] = (1, 2, 7, 14, 28, 56)
     repeats: Repeats = 20
 
     def __post_init__(self) -> None:

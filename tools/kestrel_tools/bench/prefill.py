@@ -6,7 +6,6 @@ should the runtime encode it again all the same, its row says so. Floors are FLO
 
 from dataclasses import replace
 from functools import partial
-from statistics import median
 
 import numpy as np
 
@@ -14,13 +13,12 @@ from kestrel_core.build import assemble_engine
 from kestrel_core.loop.step import Kind, PreparedImage, Readout, Running, Runtime, Span, StepPlan
 from kestrel_core.moondream.config import MoondreamConfig
 from kestrel_tools.bench.decode import page_tables
-from kestrel_tools.bench.floors import beside_floor, paced_model, prefill_flops, products_workload, timed_s
+from kestrel_tools.bench.floors import beside_floor, median_ms, paced_model, prefill_flops, products_workload
 from kestrel_tools.bench.parts import Prefill
 from kestrel_tools.bench.results import Bench, Row
 from kestrel_tools.bench.vision import NINE_CROPS, random_picture
 
 WORDS = 15  # which makes 745 positions with a published model
-WARM_UP = 3
 
 
 def bench_prefill(run: Prefill, bench: Bench) -> None:
@@ -42,12 +40,9 @@ def bench_prefill(run: Prefill, bench: Bench) -> None:
         for count in run.requests:
             say(f"prefilling {count} at a time")
             plan = prompts(runtime, shape, count, image)
-            for _ in range(WARM_UP):
-                _step(runtime, plan)
+            _step(runtime, plan)
             encoded = engine.metrics()["images_encoded"]
-            ms = 1000 * median(
-                timed_s(partial(_step, runtime, plan), model.device) for _ in range(run.repeats)
-            )
+            ms = median_ms(partial(_step, runtime, plan), model.device, run.repeats)
             again = engine.metrics()["images_encoded"] > encoded
             row = {
                 "requests": count,

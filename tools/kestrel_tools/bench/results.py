@@ -31,10 +31,12 @@ class Column(NamedTuple):
     form: str = ",.1f"
 
 
-class Section(NamedTuple):
-    title: str
-    columns: tuple[Column, ...]
-    rows: str = "measured"  # the document's entry that holds the rows
+class Section:
+    def __init__(self, title: str, *columns: Column | Sequence[Column], rows: str = "measured") -> None:
+        """Columns, or groups of them. `rows`: the document's entry that holds the rows."""
+        self.title = title
+        self.columns = tuple(chain(*([c] if isinstance(c, Column) else c for c in columns)))
+        self.rows = rows
 
     @property
     def titles(self) -> list[str]:
@@ -42,11 +44,6 @@ class Section(NamedTuple):
 
     def cells(self, document: Mapping[str, Any]) -> list[list[str]]:
         return [[shown(row, column) for column in self.columns] for row in document[self.rows]]
-
-
-def section(title: str, *columns: Column | Sequence[Column], rows: str = "measured") -> Section:
-    """Columns, or groups of them."""
-    return Section(title, tuple(chain(*([c] if isinstance(c, Column) else c for c in columns))), rows)
 
 
 COUNT = ",d"
@@ -57,11 +54,7 @@ LATENCIES = tuple(Column(f"p{share}_ms", f"P{share} ms") for share in (50, 95, 9
 TTFT_P95 = Column("ttft_p95_ms", "TTFT P95 ms")
 MS = Column("ms", "ms", ",.3f")
 FLOOR = (Column("floor_ms", "floor ms", ",.3f"), Column("of_floor", "of floor", ".0%"))
-STAGES = {
-    "queue": "queue",
-    "image_decode": "picture",
-    **{n: n for n in ("vision", "prefill", "decode", "delivery")},
-}
+STAGES = ("queue", "image_decode", "vision", "prefill", "decode", "delivery")
 COMPUTED = {  # what an engine counts, by its name and by what the tables call it
     "steps": "steps",
     "output_tokens": "output tokens",
@@ -81,7 +74,7 @@ def computed(*names: str, part: str = "", prompt: str = "prompt_tokens") -> list
 
 SECTIONS: dict[str, tuple[Section, ...]] = {
     "chartqa": (
-        section(
+        Section(
             "Requests, closed loop",
             WAY,
             Column("requests_per_s", "requests/s", ",.2f"),
@@ -93,12 +86,12 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
             REQUESTS,
             Column("seconds", "seconds"),
         ),
-        section(
+        Section(
             "Where a request's time goes, mean ms; the picture's two stages are of a picture that is new",
             WAY,
             [Column(f"stages.{name}_ms", name.replace("image_decode", "picture"), ",.2f") for name in STAGES],
         ),
-        section(
+        Section(
             "What was computed in the window",
             WAY,
             computed(*list(COMPUTED)[1:-1], "steps", "preemptions", part="counts.", prompt="input_tokens"),
@@ -109,7 +102,7 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
         ),
     ),
     "decode": (
-        section(
+        Section(
             "Decode steps",
             BATCH,
             Column("context", "context", COUNT),
@@ -122,7 +115,7 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
         ),
     ),
     "prefill": (
-        section(
+        Section(
             "Prefill",
             Column("requests", "requests", "d"),
             Column("tokens", "tokens", COUNT),
@@ -133,7 +126,7 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
         ),
     ),
     "vision": (
-        section(
+        Section(
             "Vision encoder",
             Column("images", "pictures", "d"),
             Column("crops", "crops", COUNT),
@@ -143,7 +136,7 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
         ),
     ),
     "load": (
-        section(
+        Section(
             "Requests, open loop",
             Column("offered_per_s", "offered/s", ",.2f"),
             Column("requests_per_s", "answered/s", ",.2f"),
@@ -156,7 +149,7 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
         ),
     ),
     "soak": (
-        section(
+        Section(
             "Requests, by what was asked",
             Column("kind", "kind", ""),
             REQUESTS,
@@ -166,8 +159,8 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
             Column("failed", "failed", COUNT),
             Column("mean_ms", "mean ms"),
         ),
-        section("What was computed", computed(*COMPUTED), rows="computed"),
-        section(
+        Section("What was computed", computed(*COMPUTED), rows="computed"),
+        Section(
             "Memory, GiB",
             Column("memory", "of", ""),
             Column("planned_gib", "planned", ",.3f"),
@@ -179,7 +172,7 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
             Column("of_planned", "used/planned", ".2%"),
             rows="summary",
         ),
-        section(
+        Section(
             "Memory over time, MiB",
             Column("at_s", "seconds"),
             Column("device_mib", "device"),

@@ -31,12 +31,13 @@ from kestrel_core.build import build_engine
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.intake.tokenizer import byte_document
 from kestrel_core.moondream.config import MOONDREAM_TINY
+from kestrel_core.protocol.asking import AsyncCalls
 from kestrel_core.protocol.errors import EngineFailed
+from kestrel_tools.bench.callers import started
 from kestrel_tools.bench.parts import Serving
 from kestrel_tools.bench.results import percentile
 from kestrel_tools.bench.server import running_server
 from kestrel_tools.bench.soak_requests import draw_photo
-from kestrel_tools.bench.subjects import started
 
 NUM_PICTURES = 8
 SETTINGS: dict[str, Any] = {"temperature": 0.0, "max_tokens": 16}
@@ -96,7 +97,7 @@ async def _measure_all(run: Serving, folder: Path, console: Console) -> list[Mea
 
     async def measure_engine(way: str) -> list[Measured]:
         async with started(partial(build_engine, config)) as engine:
-            return await measure(way, _through(engine.query, settings=SETTINGS))
+            return await measure(way, _through(engine))
 
     pictures = [draw_photo((240 + number, 160)) for number in range(NUM_PICTURES)]
     tokenizer = folder / "tokenizer.json"
@@ -111,7 +112,7 @@ async def _measure_all(run: Serving, folder: Path, console: Console) -> list[Mea
     found = await measure_engine("engine alone")
     with running_server(config) as ports:
         async with AsyncClient(f"localhost:{ports.grpc}") as client:
-            found += await measure("gRPC", _through(client.query, **SETTINGS))
+            found += await measure("gRPC", _through(client))
         with ThreadPoolExecutor(run.concurrency) as threads:
             found += await measure("HTTP", _over_http(ports.http, threads))
     return found + await measure_engine("engine alone, again")
@@ -136,11 +137,11 @@ async def _closed_loop(way: str, ask: Ask, streams: bool, pictures: list[bytes],
     return Measured(way, streams, *rates, median(latencies), percentile(latencies, 0.95))
 
 
-def _through(query: Callable[..., Awaitable[Any]], **options: Any) -> Ask:
+def _through(calls: AsyncCalls) -> Ask:
     """Through the engine's own calls, or those of its client: they are alike."""
 
     async def ask(picture: bytes, streams: bool) -> int:
-        answer = await query(picture, QUESTION, **options, stream=streams)
+        answer = await calls.ask("query", picture, question=QUESTION, settings=SETTINGS, stream=streams)
         return len([piece async for piece in answer]) if streams else 1
 
     return ask

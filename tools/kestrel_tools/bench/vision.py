@@ -4,9 +4,8 @@ Pictures are new every time, so nothing is remembered. The crops come as picture
 left. Floors are FLOPs at a measured pace.
 """
 
-from functools import partial
+from collections.abc import Sequence
 from itertools import count
-from statistics import median
 
 import numpy as np
 import torch
@@ -14,12 +13,11 @@ import torch
 from kestrel_core.build import assemble_engine
 from kestrel_core.loop.step import PreparedImage
 from kestrel_core.moondream.config import VisionConfig
-from kestrel_tools.bench.floors import beside_floor, paced_model, products_workload, timed_s, vision_flops
+from kestrel_tools.bench.floors import beside_floor, median_ms, paced_model, products_workload, vision_flops
 from kestrel_tools.bench.parts import Vision
 from kestrel_tools.bench.results import Bench, Row
 
 NINE_CROPS = (2, 4)  # tiling of an 850 x 600 picture
-WARM_UP = 3
 
 
 def bench_vision(run: Vision, bench: Bench) -> None:
@@ -34,12 +32,12 @@ def bench_vision(run: Vision, bench: Bench) -> None:
         for crops, needed in zip(run.crops, flops, strict=True):
             say(f"encoding {crops} crops at a time")
             pictures = [random_picture(vision.config, tiling) for tiling in tilings(crops)]
-            times = []
-            for _ in range(WARM_UP + run.repeats):
-                fresh = [picture._replace(key=f"bench-{next(serial)}") for picture in pictures]
-                with torch.inference_mode():
-                    times.append(timed_s(partial(encode, fresh), model.device))
-            ms = 1000 * median(times[WARM_UP:])
+
+            @torch.inference_mode()
+            def encode_new(pictures: Sequence[PreparedImage] = pictures) -> None:
+                encode([picture._replace(key=f"bench-{next(serial)}") for picture in pictures])
+
+            ms = median_ms(encode_new, model.device, run.repeats)
             row = {"images": len(pictures), "crops": crops, "ms": ms, "crops_per_s": 1000 * crops / ms}
             rows.append(row | beside_floor(ms, needed, pace))
         engine.loop.runtime.close()

@@ -4,11 +4,16 @@ torch and libvips are imported inside the checks, so that one that cannot be imp
 """
 
 import json
+import platform
+import resource
+import sysconfig
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
@@ -17,11 +22,13 @@ from kestrel_core.config import RuntimeConfig
 from kestrel_core.intake.models import find_model
 from kestrel_core.protocol.errors import BadCheckpoint, InvalidRequest
 from kestrel_core.triton.checks import SHARED_MEMORY
+from kestrel_tools.bench.machine import version_of
 from kestrel_tools.doctor import facts, machine
 from kestrel_tools.doctor.report import Finding, Report, Verdict, ok, skipped
 
 MACHINE, DISK = "machine", "disk"
 REINSTALL = "Reinstall kestrel-triton and what it depends on."
+SEE_GPU = "Look at nvidia-smi."
 TRITON_ADVICE = "Use the official container, which has a server and its stub."
 
 
@@ -79,109 +86,91 @@ def _refuse_impossible(options: DoctorOptions, config: RuntimeConfig) -> None:
 
 def examine_machine(report: Report, options: DoctorOptions, config: RuntimeConfig) -> RuntimeConfig:
     """Rows about the machine. Returns the configuration with the device that the model is to run on."""
-    report.check(MACHINE, "Python", lambda: machine.judge_python(facts.python_facts()), REINSTALL)
-    gpu = report.learn(MACHINE, "GPU", lambda: _look_at_gpu(options, config), "Look at nvidia-smi.")
-    if not options.device_is_asked_for:
-        config = replace(config, device="cuda" if gpu is not None and gpu.name is not None else "cpu")
-    on_cuda = config.device.startswith("cuda")
-    report.check(MACHINE, "torch", lambda: machine.judge_torch(facts.version_of("torch"), on_cuda), REINSTALL)
-    if not options.machine_only:
-        report.check(MACHINE, "GPU memory", lambda: _look_at_gpu_memory(gpu, config), "Look at nvidia-smi.")
-    _try_device(report, config, on_cuda and gpu is not None and gpu.name is not None)
-    triton = report.learn(MACHINE, "Triton server", _look_at_triton, TRITON_ADVICE)
-    triton = triton or facts.TritonFacts(is_installed=False)
-    report.check(MACHINE, "NumPy", lambda: machine.judge_numpy(facts.version_of("numpy"), triton), REINSTALL)
-    report.check(
+    check = partial(report.check, MACHINE)
+    is_shared = bool(sysconfig.get_config_var("Py_ENABLE_SHARED"))
+    check("Python", lambda: machine.judge_python(platform.python_version(), is_shared), REINSTALL)
+    gpu = report.learn(
         MACHINE,
-        "shared memory",
-        lambda: machine.judge_shared_memory(facts.space_facts(SHARED_MEMORY)),
-        "Start the container with --shm-size=1g.",
+        "GPU",
+        partial(facts.gpu_facts, config.device),
+        partial(
+            machine.judge_gpu, is_asked_for=options.device_is_asked_for and config.device.startswith("cuda")
+        ),
+        SEE_GPU,
     )
+    has_gpu = gpu is not None and gpu.name is not None
+    if not options.device_is_asked_for:
+        config = replace(config, device="cuda" if has_gpu else "cpu")
+    on_cuda = config.device.startswith("cuda")
+    check("torch", lambda: machine.judge_torch(version_of("torch"), on_cuda), REINSTALL)
+    if not options.machine_only:
+        check("GPU memory", lambda: _look_at_gpu_memory(gpu, config), SEE_GPU)
+    _try_device(report, config, on_cuda and has_gpu)
+    triton = report.learn(MACHINE, "Triton server", facts.triton_facts, machine.judge_triton, TRITON_ADVICE)
+    triton = triton or facts.TritonFacts(is_installed=False)
+    check("NumPy", lambda: machine.judge_numpy(version_of("numpy"), triton), REINSTALL)
+    advice = "Start the container with --shm-size=1g."
+    check("shared memory", lambda: machine.judge_shared_memory(*facts.space_on(SHARED_MEMORY)), advice)
     for name, port in options.ports.items():
         advice = f"Choose another with --{name}-port."
-        report.check(MACHINE, f"{name} port", partial(_look_at_port, name, options.host, port), advice)
-    report.check(
-        MACHINE, "open files", lambda: machine.judge_file_limit(facts.file_limit_facts()), "Check ulimit -n."
-    )
+        check(f"{name} port", partial(_look_at_port, name, options.host, port), advice)
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    check("open files", lambda: machine.judge_file_limit(*limits), "Check ulimit -n.")
     advice = "Run pip install --force-reinstall pyvips pyvips-binary."
-    report.check(MACHINE, "picture formats", _look_at_formats, advice)
+    check("picture formats", lambda: _late("formats").try_formats(), advice)
     if not options.machine_only:
-        report.check(MACHINE, DISK, lambda: _look_at_disk(config), "Check the disk that HF_HOME names.")
+        check(DISK, lambda: _look_at_disk(config), "Check the disk that HF_HOME names.")
     return config
 
 
-def _look_at_gpu(options: DoctorOptions, config: RuntimeConfig) -> tuple[facts.GpuFacts, Finding]:
-    found = facts.gpu_facts(config.device)
-    asked = options.device_is_asked_for and config.device.startswith("cuda")
-    return found, machine.judge_gpu(found, asked)
+def _late(name: str) -> ModuleType:
+    """A module of the doctor that imports torch or libvips."""
+    return import_module(f"kestrel_tools.doctor.{name}")
 
 
 def _look_at_gpu_memory(gpu: facts.GpuFacts | None, config: RuntimeConfig) -> Finding:
     if gpu is None or not config.device.startswith("cuda"):
         return skipped("the model is to run on the CPU")
-    from kestrel_tools.doctor.model import weights_bytes
-
-    return machine.judge_gpu_memory(gpu, weights_bytes(config))
+    return machine.judge_gpu_memory(gpu, _late("model").weights_bytes(config))
 
 
 def _look_at_disk(config: RuntimeConfig) -> Finding:
-    return machine.judge_disk(facts.space_facts(facts.HUB_CACHE), facts.missing_bytes(config))
+    free, _ = facts.space_on(facts.HUB_CACHE)
+    return machine.judge_disk(facts.HUB_CACHE, free, facts.missing_bytes(config))
 
 
-def _look_at_formats() -> Finding:
-    from kestrel_tools.doctor.formats import try_formats
+def _look_at_port(name: str, host: str, port: int) -> Finding:
+    return machine.judge_port(name, port, facts.port_trouble(name, host, port))
 
-    return try_formats()
+
+def _try_device(report: Report, config: RuntimeConfig, on_cuda: bool) -> None:
+    """Compile and run what only a GPU runs."""
+    check, version = partial(report.check, MACHINE), version_of("flashinfer-python")
+    off = "Serve with --flashinfer off."
+    check("FlashInfer", lambda: machine.judge_flashinfer(version, on_cuda), off)
+    if not on_cuda:
+        for name in ("FlashInfer's attention", "our kernels"):
+            report.add(MACHINE, name, skipped("it needs a CUDA device"))
+        return
+    if version is None:
+        report.add(MACHINE, "FlashInfer's attention", skipped("FlashInfer is not installed"))
+    else:
+        advice = "It needs nvcc and ninja to compile: install them, or serve with --flashinfer off."
+        check("FlashInfer's attention", lambda: _late("device").try_flashinfer(config.device), advice)
+    advice = "Install the triton that belongs to this torch, or serve with --compile off."
+    check("our kernels", lambda: _late("device").try_kernels(config.device), advice)
 
 
 def _examine_model(report: Report, config: RuntimeConfig, progress: Callable[[int, int], None]) -> None:
     if any(row.check == DISK and row.verdict is Verdict.FAULT for row in report.rows):
         report.add("files", "all", skipped("there is no room for the download"))
         return
-    if not report.learn(MACHINE, "engine", _import_engine, REINSTALL):
-        return
-    from kestrel_tools.doctor.model import examine
-
-    examine(report, config, progress)
-
-
-def _import_engine() -> tuple[bool, Finding]:
-    from kestrel_tools.doctor import model
-
-    return True, ok(f"torch and the engine are imported by {model.__name__}")
-
-
-def _look_at_port(name: str, host: str, port: int) -> Finding:
-    return machine.judge_port(facts.port_facts(name, host, port))
-
-
-def _look_at_triton() -> tuple[facts.TritonFacts, Finding]:
-    found = facts.triton_facts()
-    return found, machine.judge_triton(found)
-
-
-def _try_device(report: Report, config: RuntimeConfig, on_cuda: bool) -> None:
-    """Compile and run what only a GPU runs."""
-    version = facts.version_of("flashinfer-python")
-    report.check(
+    model = report.learn(
         MACHINE,
-        "FlashInfer",
-        lambda: machine.judge_flashinfer(version, on_cuda),
-        "Serve with --flashinfer off.",
+        "engine",
+        partial(_late, "model"),
+        lambda model: ok(f"torch and the engine are imported by {model.__name__}"),
+        REINSTALL,
     )
-    if not on_cuda:
-        for name in ("FlashInfer's attention", "our kernels"):
-            report.add(MACHINE, name, skipped("it needs a CUDA device"))
-        return
-    import torch
-
-    from kestrel_tools.doctor.device import try_flashinfer, try_kernels
-
-    device = torch.device(config.device)
-    if version is None:
-        report.add(MACHINE, "FlashInfer's attention", skipped("FlashInfer is not installed"))
-    else:
-        advice = "It needs nvcc and ninja to compile: install them, or serve with --flashinfer off."
-        report.check(MACHINE, "FlashInfer's attention", lambda: try_flashinfer(device), advice)
-    advice = "Install the triton that belongs to this torch, or serve with --compile off."
-    report.check(MACHINE, "our kernels", lambda: try_kernels(device), advice)
+    if model is not None:
+        model.examine(report, config, progress)

@@ -18,15 +18,11 @@ SECTION = "consistency"
 ADVICE = "Send this report to the project: batching must not change an answer."
 
 
-def _anything(_: object) -> bool:
-    return True
-
-
 QUESTIONS = (
-    Question("circles.png", "query", {"question": "What is in this picture?"}, "", _anything, max_tokens=24),
-    Question("circles.png", "caption", {"length": "normal"}, "", _anything, max_tokens=24),
-    Question("circles.png", "detect", {"object": "circle"}, "", _anything, max_objects=5),
-    Question("circles.png", "point", {"object": "star"}, "", _anything, max_objects=5),
+    Question("circles.png", "query", {"question": "What is in this picture?"}, max_tokens=24),
+    Question("circles.png", "caption", {"length": "normal"}, max_tokens=24),
+    Question("circles.png", "detect", {"object": "circle"}, max_objects=5),
+    Question("circles.png", "point", {"object": "star"}, max_objects=5),
 )
 
 
@@ -41,24 +37,20 @@ def check_consistency(report: Report, engine: InferenceEngine, is_exact: bool, h
     async def together() -> list[EngineResult]:
         return list(await asyncio.gather(*(submit(engine, question, pixels) for question in QUESTIONS)))
 
-    alone = report.learn(SECTION, "alone", lambda: _answered(asyncio.run(one_by_one())), ADVICE)
+    alone = report.learn(SECTION, "alone", lambda: asyncio.run(one_by_one()), _answered, ADVICE)
     if alone is None:
         return
     report.check(SECTION, "in a batch", lambda: compare(alone, asyncio.run(together()), is_exact), ADVICE)
-    if not has_cache:
-        report.add(SECTION, "from the prefix cache", skipped("the prefix cache is switched off"))
-        return
-    report.check(
-        SECTION,
-        "from the prefix cache",
-        lambda: _from_cache(alone, asyncio.run(one_by_one()), is_exact),
-        ADVICE,
-    )
+    check = "from the prefix cache"
+    if has_cache:
+        report.check(SECTION, check, lambda: _from_cache(alone, asyncio.run(one_by_one()), is_exact), ADVICE)
+    else:
+        report.add(SECTION, check, skipped("the prefix cache is switched off"))
 
 
-def _answered(results: Sequence[EngineResult]) -> tuple[list[EngineResult], Finding]:
+def _answered(results: Sequence[EngineResult]) -> Finding:
     tokens = sum(result.metrics.output_tokens for result in results)
-    return list(results), ok(f"{len(results)} questions answered with {tokens:,} tokens")
+    return ok(f"{len(results)} questions answered with {tokens:,} tokens")
 
 
 def compare(alone: Sequence[EngineResult], others: Sequence[EngineResult], is_exact: bool) -> Finding:

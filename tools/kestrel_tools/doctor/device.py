@@ -25,11 +25,11 @@ IMAGE_TOKENS, TEXT_TOKENS, PAGE_SIZE = 30, 9, 10
 
 
 @torch.inference_mode()
-def try_flashinfer(device: torch.device) -> Finding:
+def try_flashinfer(device: torch.device | str) -> Finding:
     """A picture's positions in both directions and a text's causally, beside SDPA over the same keys."""
     from kestrel_core.runtime.attention.flashinfer import FlashInferAttention
 
-    text = replace(MOONDREAM2.text, n_layers=1)
+    device, text = torch.device(device), replace(MOONDREAM2.text, n_layers=1)
     caches = [KVCache(text, 8, PAGE_SIZE, device, torch.bfloat16) for _ in range(2)]
     ours, plainly = FlashInferAttention(caches[0], text), PagedSdpaAttention(caches[1], 8 * PAGE_SIZE)
     ours.try_out()
@@ -60,7 +60,7 @@ def _span_rows(device: torch.device) -> SpanRows:
 
 
 @torch.inference_mode()
-def try_kernels(device: torch.device) -> Finding:
+def try_kernels(device: torch.device | str) -> Finding:
     """A sum and its LayerNorm by our kernel, beside plain torch."""
     from kestrel_core.moondream.ops import kernels
 

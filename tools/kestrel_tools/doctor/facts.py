@@ -1,12 +1,8 @@
 """What this machine is, as plain values. Looks and does not judge: `machine` does that."""
 
-import importlib.metadata
 import importlib.util
 import os
-import platform
-import resource
 import shutil
-import sysconfig
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -30,12 +26,6 @@ DOWNLOAD_BYTES = {
 
 
 @dataclass(frozen=True, slots=True)
-class PythonFacts:
-    version: str
-    is_shared: bool  # built with libpython as a shared library, which Triton's stub needs
-
-
-@dataclass(frozen=True, slots=True)
 class GpuFacts:
     """`name` is None where torch finds no GPU; then `has_file` says whether the system has one anyway."""
 
@@ -54,37 +44,6 @@ class TritonFacts:
     server: str = ""
     from_wheel: bool = False
     trouble: str = ""  # why it cannot be started, or its stub
-
-
-@dataclass(frozen=True, slots=True)
-class SpaceFacts:
-    path: str
-    free_bytes: int
-    total_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class PortFacts:
-    name: str
-    port: int
-    trouble: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class FileLimitFacts:
-    soft: int
-    hard: int
-
-
-def python_facts() -> PythonFacts:
-    return PythonFacts(platform.python_version(), bool(sysconfig.get_config_var("Py_ENABLE_SHARED")))
-
-
-def version_of(distribution: str) -> str | None:
-    try:
-        return importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
-        return None
 
 
 def gpu_facts(device: str) -> GpuFacts:
@@ -128,19 +87,20 @@ def triton_facts(environment: Mapping[str, str] = os.environ) -> TritonFacts:
         return TritonFacts(True, str(triton.server), from_wheel)
 
 
-def space_facts(path: Path) -> SpaceFacts:
-    """Of the disk that a folder is on, or will be."""
+def space_on(path: Path) -> tuple[int, int]:
+    """Free and total bytes of the disk that a folder is on, or will be."""
     there = next(place for place in (path, *path.absolute().parents) if place.exists())
     usage = shutil.disk_usage(there)
-    return SpaceFacts(str(path), usage.free, usage.total)
+    return usage.free, usage.total
 
 
-def port_facts(name: str, host: str, port: int) -> PortFacts:
+def port_trouble(name: str, host: str, port: int) -> str:
+    """Why a server could not listen there; empty where it could."""
     try:
         check_ports(host, {name: port})
     except KestrelError as error:
-        return PortFacts(name, port, str(error))
-    return PortFacts(name, port)
+        return str(error)
+    return ""
 
 
 def missing_bytes(config: RuntimeConfig, cache: Path = HUB_CACHE) -> int:
@@ -152,7 +112,3 @@ def missing_bytes(config: RuntimeConfig, cache: Path = HUB_CACHE) -> int:
     held = sum(file.stat().st_size for file in folder.glob("blobs/*"))
     total = DOWNLOAD_BYTES[config.model]
     return total - held if held < 0.95 * total else 0  # sizes are known to a few percent
-
-
-def file_limit_facts() -> FileLimitFacts:
-    return FileLimitFacts(*resource.getrlimit(resource.RLIMIT_NOFILE))

@@ -1,20 +1,15 @@
 """Judges what `facts` found: pure functions from facts to findings, so that they need no such machine."""
 
-from kestrel_core.triton.checks import NEEDED_BYTES, WANTED_BYTES
-from kestrel_tools.doctor.facts import (
-    FileLimitFacts,
-    GpuFacts,
-    PortFacts,
-    PythonFacts,
-    SpaceFacts,
-    TritonFacts,
-)
+from pathlib import Path
+
+from kestrel_core.triton.checks import NEEDED_BYTES, SHARED_MEMORY, WANTED_BYTES
+from kestrel_tools.doctor.facts import GpuFacts, TritonFacts
 from kestrel_tools.doctor.report import Finding, fault, ok, skipped, warning
 
 # What constraints-gpu.txt (as docs/benchmarks were measured) and constraints-cpu.txt pin.
 MEASURED_TORCH = {"cuda": "2.11", "cpu": "2.13"}
 MEASURED_FLASHINFER = "0.6.0"
-PYTHONS = ((3, 11), (3, 12))
+PYTHONS = ("3.11.", "3.12.")
 
 # Triton and its libraries hold some 200 files; every connected client holds one more.
 NEEDED_FILES, WANTED_FILES = 256, 1024
@@ -27,17 +22,15 @@ def gib(count: float) -> str:
     return f"{count / 2**30:,.1f} GiB"
 
 
-def judge_python(facts: PythonFacts) -> Finding:
-    major, minor = (int(part) for part in facts.version.split(".")[:2])
-    if (major, minor) not in PYTHONS:
-        tested = " and ".join(f"{a}.{b}" for a, b in PYTHONS)
-        return warning(f"Python {facts.version}; tested are {tested}", "Use one of the tested versions.")
-    if not facts.is_shared:
-        return warning(
-            f"Python {facts.version}, built without a shared library",
-            "If Triton's Python stub does not start, take a Python built with --enable-shared.",
-        )
-    return ok(f"Python {facts.version}, with its shared library")
+def judge_python(version: str, is_shared: bool) -> Finding:
+    """`is_shared`: built with libpython as a shared library, which Triton's stub needs."""
+    if not version.startswith(PYTHONS):
+        tested = " and ".join(python.rstrip(".") for python in PYTHONS)
+        return warning(f"Python {version}; tested are {tested}", "Use one of the tested versions.")
+    if not is_shared:
+        advice = "If Triton's Python stub does not start, take a Python built with --enable-shared."
+        return warning(f"Python {version}, built without a shared library", advice)
+    return ok(f"Python {version}, with its shared library")
 
 
 def judge_torch(version: str | None, on_cuda: bool) -> Finding:
@@ -45,10 +38,8 @@ def judge_torch(version: str | None, on_cuda: bool) -> Finding:
         return fault("torch is not installed", "Install it: pip install torch.")
     measured = MEASURED_TORCH["cuda" if on_cuda else "cpu"]
     if not f"{version}.".startswith(f"{measured}."):
-        return warning(
-            f"torch {version}; measured was {measured}",
-            f"Speed and answers were measured with torch {measured}: install that if something is odd.",
-        )
+        advice = f"Speed and answers were measured with torch {measured}: install that if something is odd."
+        return warning(f"torch {version}; measured was {measured}", advice)
     return ok(f"torch {version}, as measured")
 
 
@@ -59,9 +50,8 @@ def judge_gpu(facts: GpuFacts, is_asked_for: bool) -> Finding:
             f"capability {facts.capability[0]}.{facts.capability[1]}"
         )
         if facts.capability < BFLOAT16_CAPABILITY:
-            return warning(
-                f"{found}: it has no bfloat16", "Serve with --dtype float16, and expect less speed."
-            )
+            advice = "Serve with --dtype float16, and expect less speed."
+            return warning(f"{found}: it has no bfloat16", advice)
         return ok(found)
     if facts.torch_cuda is None and facts.has_file:
         advice = "Install a CUDA build of torch (README, GPU)."
@@ -89,15 +79,12 @@ def judge_gpu_memory(facts: GpuFacts, weights_bytes: int) -> Finding:
 def judge_flashinfer(version: str | None, on_cuda: bool) -> Finding:
     if not on_cuda:
         return skipped("FlashInfer needs a CUDA device")
+    advice = f"Install it as measured: pip install flashinfer-python=={MEASURED_FLASHINFER}."
     if version is None:
-        return warning("FlashInfer is not installed; attention will be slower", _install_flashinfer())
+        return warning("FlashInfer is not installed; attention will be slower", advice)
     if version != MEASURED_FLASHINFER:
-        return warning(f"FlashInfer {version}; measured was {MEASURED_FLASHINFER}", _install_flashinfer())
+        return warning(f"FlashInfer {version}; measured was {MEASURED_FLASHINFER}", advice)
     return ok(f"FlashInfer {version}, as measured")
-
-
-def _install_flashinfer() -> str:
-    return f"Install it as measured: pip install flashinfer-python=={MEASURED_FLASHINFER}."
 
 
 def judge_triton(facts: TritonFacts) -> Finding:
@@ -121,38 +108,36 @@ def judge_numpy(version: str | None, triton: TritonFacts) -> Finding:
     return ok(f"NumPy {version}")
 
 
-def judge_shared_memory(facts: SpaceFacts) -> Finding:
-    found = f"{facts.path} has {facts.free_bytes >> 20:,} MiB free of {facts.total_bytes >> 20:,} MiB"
+def judge_shared_memory(free: int, total: int) -> Finding:
+    found = f"{SHARED_MEMORY} has {free >> 20:,} MiB free of {total >> 20:,} MiB"
     advice = "Start the container with --shm-size=1g; pictures reach the model through shared memory."
-    if facts.free_bytes < NEEDED_BYTES:
+    if free < NEEDED_BYTES:
         return fault(f"{found}; at least {NEEDED_BYTES >> 20} MiB are needed", advice)
-    if facts.free_bytes < WANTED_BYTES:
+    if free < WANTED_BYTES:
         return warning(f"{found}: large pictures may be refused", advice)
     return ok(found)
 
 
-def judge_port(facts: PortFacts) -> Finding:
-    if facts.trouble:
-        return warning(
-            facts.trouble, f"End what listens there (maybe another server), or use another {facts.name} port."
-        )
-    return ok(f"port {facts.port} is free")
+def judge_port(name: str, port: int, trouble: str) -> Finding:
+    if trouble:
+        return warning(trouble, f"End what listens there (maybe another server), or use another {name} port.")
+    return ok(f"port {port} is free")
 
 
-def judge_file_limit(facts: FileLimitFacts) -> Finding:
-    found = f"{facts.soft:,} open files (ulimit -n), at most {facts.hard:,}"
+def judge_file_limit(soft: int, hard: int) -> Finding:
+    found = f"{soft:,} open files (ulimit -n), at most {hard:,}"
     advice = f"Run ulimit -n {WANTED_FILES} or more before the start; each client takes one."
-    if facts.soft < 0:  # what the system calls no limit
+    if soft < 0:  # what the system calls no limit
         return ok("no limit of open files")
-    if facts.soft < NEEDED_FILES:
+    if soft < NEEDED_FILES:
         return fault(found, advice)
-    return ok(found) if facts.soft >= WANTED_FILES else warning(found, advice)
+    return ok(found) if soft >= WANTED_FILES else warning(found, advice)
 
 
-def judge_disk(facts: SpaceFacts, missing_bytes: int) -> Finding:
-    found = f"{facts.path} has {gib(facts.free_bytes)} free, and {gib(missing_bytes)} are to be downloaded"
+def judge_disk(folder: Path, free: int, missing_bytes: int) -> Finding:
+    found = f"{folder} has {gib(free)} free, and {gib(missing_bytes)} are to be downloaded"
     if missing_bytes == 0:
-        return ok(f"{facts.path} has {gib(facts.free_bytes)} free, and nothing has to be downloaded")
-    if facts.free_bytes < missing_bytes:
+        return ok(f"{folder} has {gib(free)} free, and nothing has to be downloaded")
+    if free < missing_bytes:
         return fault(found, "Free some space, or set HF_HOME to a folder on a larger disk.")
     return ok(found)

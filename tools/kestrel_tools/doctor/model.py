@@ -9,9 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-import torch
-
-from kestrel_core.build import open_model, start_engine
+from kestrel_core.build import build_engine
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.engine import InferenceEngine
 from kestrel_core.intake import hub
@@ -53,9 +51,12 @@ def examine(report: Report, config: RuntimeConfig, progress: Progress) -> None:
         _examine_answers(report, config, None, progress)
         return
     faults_before = report.count(Verdict.FAULT)  # those of the machine do not keep a model from answering
-    place = report.learn(FILES, "found", lambda: locate(config, progress), "Do what it says.")
-    if place is None:
+    located = report.learn(
+        FILES, "found", lambda: locate(config, progress), lambda found: found[1], "Do what it says."
+    )
+    if located is None:
         return
+    place, _ = located
     _examine_files(report, place, progress)
     known = MODELS.get(config.model)
     shape = _examine_tensors(report, place, known.config if known else None, progress)
@@ -102,38 +103,59 @@ def _examine_files(report: Report, place: Place, progress: Progress) -> None:
     report.check(FILES, "index", lambda: files.check_index(place.path), AGAIN)
     report.check(FILES, "safetensors headers", lambda: files.check_headers(listed), AGAIN)
     hashed = report.learn(
-        FILES, "read whole", lambda: _read_whole(listed, progress), "Check the disk, then download again."
+        FILES,
+        "read whole",
+        lambda: list(files.digests(listed, progress)),
+        lambda hashed: ok(f"{len(hashed)} files, {sum(file.stat().st_size for file, _ in hashed):,} bytes"),
+        "Check the disk, then download again.",
     )
     for file, sha256 in hashed or ():
         judge = partial(files.judge_digest, file, sha256, place.is_bundled)
         report.check(FILES, f"sha256 of {file.name}", judge, AGAIN)
 
 
-def _read_whole(listed: list[Path], progress: Progress) -> tuple[list[tuple[Path, str]], Finding]:
-    hashed = list(files.digests(listed, progress))
-    size = sum(file.stat().st_size for file in listed)
-    return hashed, ok(f"{len(listed)} files, {size:,} bytes")
-
-
 def _examine_tensors(
     report: Report, place: Place, default: MoondreamConfig | None, progress: Progress
 ) -> MoondreamConfig | None:
-    config = report.learn(TENSORS, "config.json", lambda: _read_config(place.path, default), AGAIN)
-    opened = report.learn(TENSORS, "checkpoint", lambda: _open(place.path), AGAIN)
+    path = place.path
+    file = (path if path.is_dir() else path.parent) / "config.json"
+    config = report.learn(
+        TENSORS,
+        "config.json",
+        lambda: parse_config(read_json(file), default) if file.is_file() else load_config(path, default),
+        partial(_judge_config, file),
+        AGAIN,
+    )
+    opened = report.learn(TENSORS, "checkpoint", lambda: open_checkpoint(path), _judge_checkpoint, AGAIN)
     if opened is None:
         report.add(TENSORS, "names, shapes, numbers", skipped("the checkpoint cannot be opened"))
         return config
     if config is not None:
         # The tensors tell what an early release's configuration leaves out.
-        config = (
-            report.learn(TENSORS, "generation", lambda: _full_config(place.path, default), AGAIN) or config
+        full = report.learn(
+            TENSORS,
+            "generation",
+            lambda: load_config(path, default),
+            lambda config: ok(f"tensors and configuration are of Moondream {config.generation}"),
+            AGAIN,
         )
+        config = full or config
         wrong = report.learn(
-            TENSORS, "names", lambda: _compare(config, opened), "Take weights and config.json of one release."
+            TENSORS,
+            "names",
+            lambda: tensors.compare(config, opened),
+            lambda wrong: tensors.check_names(wrong, len(opened.tensors)),
+            "Take weights and config.json of one release.",
         )
         if wrong is not None:
             report.check(TENSORS, "shapes", lambda: tensors.check_shapes(wrong), AGAIN)
-    values = report.learn(TENSORS, "numbers", lambda: _read_values(opened, progress), AGAIN)
+    values = report.learn(
+        TENSORS,
+        "numbers",
+        lambda: dict(tensors.read_values(opened, progress)),
+        lambda values: ok(f"{len(values):,} tensors were read"),
+        AGAIN,
+    )
     if values is not None:
         report.check(TENSORS, "finite", lambda: tensors.judge_finite(values), AGAIN)
         report.check(TENSORS, "size", lambda: tensors.judge_size(values), AGAIN)
@@ -141,40 +163,27 @@ def _examine_tensors(
     return config
 
 
-def _read_config(path: Path, default: MoondreamConfig | None) -> tuple[MoondreamConfig, Finding]:
-    file = (path if path.is_dir() else path.parent) / "config.json"
+def _judge_config(file: Path, config: MoondreamConfig) -> Finding:
     if not file.is_file():
-        config = load_config(path, default)
-        return config, ok(f"there is none; the tensors are those of Moondream {config.generation}")
-    config = parse_config(read_json(file), default)
+        return ok(f"there is none; the tensors are those of Moondream {config.generation}")
     name = questions.known_as(config) or "none that is published"
-    return config, ok(f"Moondream {config.generation}, shape of {name}")
+    return ok(f"Moondream {config.generation}, shape of {name}")
 
 
-def _open(path: Path) -> tuple[Checkpoint, Finding]:
-    opened = open_checkpoint(path)
+def _judge_checkpoint(opened: Checkpoint) -> Finding:
     dtypes = sorted({info.dtype for info in opened.tensors.values()})
-    return opened, ok(f"{len(opened.tensors):,} tensors, {', '.join(dtypes)}")
-
-
-def _full_config(path: Path, default: MoondreamConfig | None) -> tuple[MoondreamConfig, Finding]:
-    config = load_config(path, default)
-    return config, ok(f"tensors and configuration are of Moondream {config.generation}")
-
-
-def _compare(config: MoondreamConfig, opened: Checkpoint) -> tuple[dict[str, list[str]], Finding]:
-    wrong = tensors.compare(config, opened)
-    return wrong, tensors.check_names(wrong, len(opened.tensors))
-
-
-def _read_values(opened: Checkpoint, progress: Progress) -> tuple[dict[str, tensors.Values], Finding]:
-    values = dict(tensors.read_values(opened, progress))
-    return values, ok(f"{len(values):,} tensors were read")
+    return ok(f"{len(opened.tensors):,} tensors, {', '.join(dtypes)}")
 
 
 def _examine_words(report: Report, place: Place, config: MoondreamConfig) -> None:
     advice = words.TAKE_STARMIE
-    tokenizer = report.learn(WORDS, "tokenizer.json", lambda: _tokenizer(place.tokenizer, config), advice)
+    tokenizer = report.learn(
+        WORDS,
+        "tokenizer.json",
+        lambda: Tokenizer.from_file(place.tokenizer, config),
+        lambda _: ok(f"it fits the vocabulary of {config.text.vocab_size:,}"),
+        advice,
+    )
     if tokenizer is None:
         return
     document = place.tokenizer.read_text(encoding="utf-8")
@@ -185,21 +194,22 @@ def _examine_words(report: Report, place: Place, config: MoondreamConfig) -> Non
     report.check(WORDS, "templates", lambda: words.check_templates(tokenizer, config, is_known), advice)
 
 
-def _tokenizer(path: Path, config: MoondreamConfig) -> tuple[Tokenizer, Finding]:
-    tokenizer = Tokenizer.from_file(path, config)
-    return tokenizer, ok(f"it fits the vocabulary of {config.text.vocab_size:,}")
-
-
 def _examine_answers(
     report: Report, config: RuntimeConfig, shape: MoondreamConfig | None, progress: Progress
 ) -> None:
     """`shape`: of a checkpoint; None: the weights are random, and the answers noise."""
     started = report.learn(
-        consistency.SECTION, "engine", lambda: _start(config, progress), "Mend what it says, and run again."
+        consistency.SECTION,
+        "engine",
+        lambda: build_engine(config, None, progress, progress),
+        lambda engine: ok(
+            f"it runs: {', '.join(f'{name} {what}' for name, what in engine.in_use().items())}"
+        ),
+        "Mend what it says, and run again.",
     )
     if started is None:
         return
-    engine, is_exact = started
+    engine, is_exact = InferenceEngine(started), started.in_use()["dtype"] == "float32"
     try:
         consistency.check_consistency(report, engine, is_exact, config.prefix_cache)
         name = questions.known_as(shape) if shape is not None else None
@@ -211,12 +221,3 @@ def _examine_answers(
             questions.ask_known(report, engine, name)
     finally:
         asyncio.run(engine.shutdown(drain=False))
-
-
-def _start(config: RuntimeConfig, progress: Progress) -> tuple[tuple[InferenceEngine, bool], Finding]:
-    model = open_model(config, progress)
-    dtype = model.network.text.wte.dtype
-    started = start_engine(model, config, warming=progress)
-    engine = InferenceEngine(started)
-    used = ", ".join(f"{name} {what}" for name, what in started.in_use().items())
-    return (engine, dtype == torch.float32), ok(f"it runs: {used}")

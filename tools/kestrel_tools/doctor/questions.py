@@ -21,6 +21,7 @@ from kestrel_core.moondream.config import (
 from kestrel_core.protocol.messages import EngineResult
 from kestrel_tools.doctor.formats import PICTURES
 from kestrel_tools.doctor.report import Finding, Report, Verdict, fault, ok, warning
+from kestrel_tools.scenes.score import box_iou, box_of
 
 SECTION = "questions"
 BROKEN = "Look at the rows above first; if they are all ok, send this report to the project."
@@ -35,19 +36,6 @@ class Box(NamedTuple):
     y_min: float
     x_max: float
     y_max: float
-
-    def iou(self, other: "Box") -> float:
-        width = min(self.x_max, other.x_max) - max(self.x_min, other.x_min)
-        height = min(self.y_max, other.y_max) - max(self.y_min, other.y_min)
-        shared = max(0.0, width) * max(0.0, height)
-        return shared / (self.area + other.area - shared)
-
-    @property
-    def area(self) -> float:
-        return (self.x_max - self.x_min) * (self.y_max - self.y_min)
-
-    def holds(self, x: float, y: float) -> bool:
-        return self.x_min <= x <= self.x_max and self.y_min <= y <= self.y_max
 
 
 def circle(x: float, y: float, radius: float) -> Box:
@@ -71,8 +59,8 @@ class Question:
     picture: str
     skill: str
     arguments: dict[str, Any]
-    expected: str
-    is_right: Callable[[Output], bool]
+    expected: str = ""
+    is_right: Callable[[Output], bool] = lambda output: True
     max_tokens: int = 128  # a broken model may never end
     max_objects: int = 20
 
@@ -106,69 +94,69 @@ def mentions(*words: str) -> Callable[[Output], bool]:
 
 def finds(boxes: Sequence[Box], iou: float) -> Callable[[Output], bool]:
     """As many boxes as there are, and for each its own with this overlap."""
-
-    def is_right(output: Output) -> bool:
-        found = [Box(**box) for box in output["objects"]]
-        return len(found) == len(boxes) and all(any(box.iou(one) > iou for one in found) for box in boxes)
-
-    return is_right
+    return lambda output: (
+        len(output["objects"]) == len(boxes)
+        and all(any(box_iou(box, box_of(found)) > iou for found in output["objects"]) for box in boxes)
+    )
 
 
 def hits(boxes: Sequence[Box]) -> Callable[[Output], bool]:
     """As many points as there are boxes, and one in each."""
 
-    def is_right(output: Output) -> bool:
-        points = output["points"]
-        return len(points) == len(boxes) and all(any(box.holds(**p) for p in points) for box in boxes)
+    def is_in(point: Mapping[str, float], box: Box) -> bool:
+        return box.x_min <= point["x"] <= box.x_max and box.y_min <= point["y"] <= box.y_max
 
-    return is_right
+    return lambda output: (
+        len(output["points"]) == len(boxes)
+        and all(any(is_in(point, box) for point in output["points"]) for box in boxes)
+    )
 
 
-HOW_MANY = {"question": "How many green circles are there?"}
+CIRCLES, SHAPES = "circles.png", "shapes.png"
+HOW_MANY = "How many green circles are there?"
+STAR = "What color is the star?"
+
+
+def query(picture: str, question: str, expected: str, reasoning: bool = False) -> Question:
+    """To be answered by this word alone."""
+    arguments = {"question": question, "reasoning": True} if reasoning else {"question": question}
+    return Question(picture, "query", arguments, expected + ", by reasoning" * reasoning, says(expected))
+
+
+def loose_query(picture: str, question: str, word: str) -> Question:
+    return Question(picture, "query", {"question": question}, f"{word} is in it", mentions(word))
+
+
+def caption(expected: str, *words: str) -> Question:
+    return Question(CIRCLES, "caption", {"length": "short"}, expected, mentions(*words))
+
+
+def detect(picture: str, what: str, boxes: Sequence[Box], iou: float) -> Question:
+    number = f"{len(boxes)} box{'es' * (len(boxes) > 1)}, IoU > {iou}" if boxes else "no box"
+    return Question(picture, "detect", {"object": what}, number, finds(boxes, iou))
+
+
+POINTS = Question(CIRCLES, "point", {"object": "green circle"}, "5 points, one a circle", hits(GREEN_CIRCLES))
 TINY = (
-    Question("circles.png", "query", HOW_MANY, "5", says("5")),
-    Question("circles.png", "query", {**HOW_MANY, "reasoning": True}, "5, by reasoning", says("5")),
-    Question("circles.png", "query", {"question": "What color is the star?"}, "white", says("white")),
-    Question(
-        "circles.png",
-        "caption",
-        {"length": "short"},
-        "green circle ... star",
-        mentions("green circle", "star"),
-    ),
-    Question(
-        "circles.png", "detect", {"object": "green circle"}, "5 boxes, IoU > 0.8", finds(GREEN_CIRCLES, 0.8)
-    ),
-    Question(
-        "circles.png", "point", {"object": "green circle"}, "5 points, one a circle", hits(GREEN_CIRCLES)
-    ),
-    Question("shapes.png", "query", {"question": "How many shapes are there?"}, "6", says("6")),
-    Question("shapes.png", "query", {"question": "What color is the star?"}, "green", says("green")),
-    Question("shapes.png", "detect", {"object": "red circle"}, "1 box, IoU > 0.8", finds(RED_CIRCLE, 0.8)),
-    Question("shapes.png", "detect", {"object": "black ring"}, "no box", finds((), 0.8)),
+    query(CIRCLES, HOW_MANY, "5"),
+    query(CIRCLES, HOW_MANY, "5", reasoning=True),
+    query(CIRCLES, STAR, "white"),
+    caption("green circle ... star", "green circle", "star"),
+    detect(CIRCLES, "green circle", GREEN_CIRCLES, 0.8),
+    POINTS,
+    query(SHAPES, "How many shapes are there?", "6"),
+    query(SHAPES, STAR, "green"),
+    detect(SHAPES, "red circle", RED_CIRCLE, 0.8),
+    detect(SHAPES, "black ring", (), 0.8),
 )
 PUBLISHED = (
-    Question("circles.png", "query", HOW_MANY, "5 is in it", mentions("5")),
-    Question(
-        "circles.png", "query", {"question": "What color is the star?"}, "white is in it", mentions("white")
-    ),
-    Question(
-        "circles.png",
-        "caption",
-        {"length": "short"},
-        "green and circle are in it",
-        mentions("green", "circle"),
-    ),
-    Question(
-        "circles.png", "detect", {"object": "green circle"}, "5 boxes, IoU > 0.5", finds(GREEN_CIRCLES, 0.5)
-    ),
-    Question(
-        "circles.png", "point", {"object": "green circle"}, "5 points, one a circle", hits(GREEN_CIRCLES)
-    ),
-    Question(
-        "shapes.png", "query", {"question": "What shape is red?"}, "circle is in it", mentions("circle")
-    ),
-    Question("shapes.png", "detect", {"object": "red circle"}, "1 box, IoU > 0.5", finds(RED_CIRCLE, 0.5)),
+    loose_query(CIRCLES, HOW_MANY, "5"),
+    loose_query(CIRCLES, STAR, "white"),
+    caption("green and circle are in it", "green", "circle"),
+    detect(CIRCLES, "green circle", GREEN_CIRCLES, 0.5),
+    POINTS,
+    loose_query(SHAPES, "What shape is red?", "circle"),
+    detect(SHAPES, "red circle", RED_CIRCLE, 0.5),
 )
 KNOWN = {
     "moondream2": MOONDREAM2,

@@ -20,12 +20,7 @@ class Verdict(StrEnum):
     SKIPPED = "skipped"
 
 
-COLOURS = {
-    Verdict.OK: "green",
-    Verdict.WARNING: "yellow",
-    Verdict.FAULT: "bold red",
-    Verdict.SKIPPED: "dim",
-}
+COLOURS = dict(zip(Verdict, ("green", "yellow", "bold red", "dim"), strict=True))
 
 
 class Finding(NamedTuple):
@@ -82,15 +77,19 @@ class Report:
 
     def check(self, section: str, check: str, look: Callable[[], Finding], advice: str) -> None:
         """Run one check. Whatever it raises is a fault, and then `advice` says what to do."""
-        self.learn(section, check, lambda: (None, look()), advice)
+        self.learn(section, check, look, lambda finding: finding, advice)
 
-    def learn(self, section: str, check: str, look: Callable[[], tuple[T, Finding]], advice: str) -> T | None:
-        """As `check`, for what later checks need: the value that was learned, or None after an exception."""
+    def learn(
+        self, section: str, check: str, look: Callable[[], T], judge: Callable[[T], Finding], advice: str
+    ) -> T | None:
+        """As `check`, for a value that later checks need. None after an exception."""
         self._say(section, check)
         try:
-            value, finding = look()
+            value = look()
+            finding = judge(value)
         except Exception as error:  # a doctor must not die of the patient
-            self.add(section, check, fault(_told(error), advice))
+            lines = str(error).strip().splitlines()
+            self.add(section, check, fault(": ".join((type(error).__name__, *lines[:1])), advice))
             return None
         self.add(section, check, finding)
         return value
@@ -103,15 +102,8 @@ class Report:
         return self.count(Verdict.FAULT) == 0
 
     def summary(self, took_s: float) -> str:
-        counts = [
-            f"{self.count(verdict)} {name}"
-            for verdict, name in (
-                (Verdict.OK, "ok"),
-                (Verdict.WARNING, "warnings"),
-                (Verdict.FAULT, "faults"),
-                (Verdict.SKIPPED, "skipped"),
-            )
-        ]
+        names = ("ok", "warnings", "faults", "skipped")
+        counts = [f"{self.count(verdict)} {name}" for verdict, name in zip(Verdict, names, strict=True)]
         state = "healthy" if self.is_healthy else "not healthy"
         return f"{state}: {', '.join(counts)} in {took_s:.1f} s"
 
@@ -142,8 +134,3 @@ class Report:
             table.add_row(shown, Text(row.check), verdict, Text(row.found), *[Text(row.advice)] * with_advice)
             before = row.section
         console.print(table)
-
-
-def _told(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__

@@ -1,7 +1,8 @@
 """What may be asked about a scene, and the true answer in words. No torch, no model."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from random import Random
 from typing import NamedTuple
 
@@ -22,11 +23,7 @@ class Wanted:
     shape: str | None = None
 
     def fits(self, thing: Thing) -> bool:
-        return (
-            self.size in (None, thing.size)
-            and self.colour in (None, thing.colour)
-            and self.shape in (None, thing.shape)
-        )
+        return all(getattr(self, name) in (None, getattr(thing, name)) for name in Wanted.__slots__)
 
     def among(self, scene: Scene) -> tuple[Thing, ...]:
         return tuple(filter(self.fits, scene.things))
@@ -162,7 +159,7 @@ def _about(kind: str, question: str, answer: str, words: str, thing: Thing, arti
     return Fact(kind, question, answer, sentence, ((f"the {words}", (thing,)),))
 
 
-def _attribute(rng: Random, scene: Scene, kind: str, *ways: str) -> Fact | None:
+def _attribute(kind: str, ways: Sequence[str], rng: Random, scene: Scene) -> Fact | None:
     """The colour or the size of a thing, which is described in one of these ways."""
     found = _described(rng, scene, *ways)
     if found is None:
@@ -171,12 +168,8 @@ def _attribute(rng: Random, scene: Scene, kind: str, *ways: str) -> Fact | None:
     return _about(kind, question_of(rng, kind, words), getattr(thing, kind), words, thing)
 
 
-def _colour(rng: Random, scene: Scene) -> Fact | None:
-    return _attribute(rng, scene, "colour", "shape", "size shape", "")  # "" fits a thing that is alone
-
-
-def _size(rng: Random, scene: Scene) -> Fact | None:
-    return _attribute(rng, scene, "size", "colour shape", "shape", "colour")
+_colour = partial(_attribute, "colour", ("shape", "size shape", ""))  # "" fits a thing that is alone
+_size = partial(_attribute, "size", ("colour shape", "shape", "colour"))
 
 
 def _shape(rng: Random, scene: Scene) -> Fact | None:
@@ -209,13 +202,7 @@ def count_fact(rng: Random, scene: Scene) -> Fact:
     noun, count = what.words(2, "shape" if kind >= 0.1 else "object"), len(things)
     one = noun if count != 1 else what.words(1)
     sentence = f"There {'is' if count == 1 else 'are'} {count or 'no'} {one}."
-    return Fact(
-        "count",
-        question_of(rng, "count", noun),
-        str(count),
-        sentence,
-        ((noun if count != 1 else one, things),),
-    )
+    return Fact("count", question_of(rng, "count", noun), str(count), sentence, ((one, things),))
 
 
 def _presence(rng: Random, scene: Scene) -> Fact:
@@ -237,15 +224,11 @@ def _is_colour(rng: Random, scene: Scene) -> Fact | None:
     (words, things), true = fact.evidence[0], fact.answer
     other = true if rng.random() < 0.5 else rng.choice(COLOUR_NAMES)
     answer = "yes" if other == true else "no"
-    return Fact(
-        "is colour",
-        f"Is {words} {other}?",
-        answer,
-        f"{answer.capitalize()}, {words} is {true}.",
-        ((words, things),),
-    )
+    sentence = f"{answer.capitalize()}, {words} is {true}."
+    return Fact("is colour", f"Is {words} {other}?", answer, sentence, ((words, things),))
 
 
+SIDES = {"left": (0, 1), "right": (0, -1), "top": (1, 1), "bottom": (1, -1)}  # axis, and which way along it
 RELATIONS = {
     "left of": ("left of", "to the left of"),
     "right of": ("right of", "to the right of"),
@@ -274,10 +257,8 @@ def _relation(rng: Random, scene: Scene) -> Fact | None:
 def _extreme(rng: Random, scene: Scene) -> Fact | None:
     if len(scene.things) < 2:
         return None
-    side = rng.choice(("left", "right", "top", "bottom"))
-    axis, sign = (
-        (0, 1) if side == "left" else (0, -1) if side == "right" else (1, 1) if side == "top" else (1, -1)
-    )
+    side = rng.choice(tuple(SIDES))
+    axis, sign = SIDES[side]
     ordered = sorted(scene.things, key=lambda t: sign * t.centre[axis])
     if abs(ordered[0].centre[axis] - ordered[1].centre[axis]) < 0.05:
         return None
@@ -330,30 +311,22 @@ def spatial_fact(rng: Random, scene: Scene) -> tuple[Fact, tuple[Input, ...]] | 
     refs: tuple[Input, ...]
     if rng.random() < 0.4:
         loose = rng.uniform(0.9, 1.25)
-        refs = (
-            Coord(thing.centre[0]),
-            Coord(thing.centre[1]),
-            Size(min(1.0, width * loose), min(1.0, height * loose)),
-        )
+        size = Size(min(1.0, width * loose), min(1.0, height * loose))
+        refs = (*map(Coord, thing.centre), size)
     else:
         x = thing.centre[0] + rng.uniform(-0.22, 0.22) * width
         refs = (Coord(x), Coord(thing.centre[1] + rng.uniform(-0.22, 0.22) * height))
         if rng.random() < 0.12:
             x, y = rng.uniform(0.02, 0.98), rng.uniform(0.02, 0.98)
-            boxes = [t.box for t in scene.things]
-            if scene.print is not None:
-                p = scene.print
-                boxes.append((p.x - p.width / 2, p.y - p.height / 2, p.x + p.width / 2, p.y + p.height / 2))
+            boxes = [t.box for t in scene.things] + ([scene.print.box] if scene.print is not None else [])
             if all(not (b[0] - 0.04 < x < b[2] + 0.04 and b[1] - 0.04 < y < b[3] + 0.04) for b in boxes):
                 return Fact("spatial", question_of(rng, "this", ""), "nothing"), (Coord(x), Coord(y))
     kind = rng.random()
     if kind < 0.5:
-        return Fact(
-            "spatial", question_of(rng, "this", ""), thing.name, f"This is {_article(thing.name)}."
-        ), refs
-    if kind < 0.75:
-        return Fact("spatial", question_of(rng, "this colour", ""), thing.colour), refs
-    return Fact("spatial", question_of(rng, "this shape", ""), thing.shape), refs
+        sentence = f"This is {_article(thing.name)}."
+        return Fact("spatial", question_of(rng, "this", ""), thing.name, sentence), refs
+    name = "colour" if kind < 0.75 else "shape"
+    return Fact("spatial", question_of(rng, f"this {name}", ""), getattr(thing, name)), refs
 
 
 def talk(rng: Random, with_image: bool) -> tuple[str, str]:

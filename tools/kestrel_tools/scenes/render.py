@@ -42,16 +42,9 @@ def scene_arrays(scenes: Sequence[Scene]) -> Arrays:
         "print": np.zeros((count, 9), np.float32),
     }
     for row, scene in enumerate(scenes):
-        ground = scene.background
-        kind = BACKGROUNDS.index(ground.kind)
-        arrays["ground"][row] = (
-            kind,
-            *ground.first,
-            *ground.second,
-            ground.angle,
-            ground.period,
-            ground.grain,
-        )
+        g = scene.background
+        kind = BACKGROUNDS.index(g.kind)
+        arrays["ground"][row] = (kind, *g.first, *g.second, g.angle, g.period, g.grain)
         for slot, t in enumerate(scene.things):
             where = (SHAPES.index(t.shape), t.x, t.y, t.radius, t.angle, t.form)
             arrays["things"][row, slot] = (*where, *t.rgb, t.edge, *t.edge_rgb)

@@ -13,9 +13,8 @@ from kestrel_core.protocol.errors import KestrelError
 
 from .asking import Asked
 from .pictures import Paths, Picture
-from .world import COLOURS, SHAPES, Thing
+from .world import COLOURS, SHAPES, Box, Thing
 
-Box = tuple[float, float, float, float]
 Outcome = Mapping[str, Any] | KestrelError  # the JSON of an answer, or why there is none
 
 MIN_IOU = 0.5

@@ -1,4 +1,4 @@
-"""Answers drawn over their pictures: a sheet of many, or one picture large. SVG, or PNG made of it.
+"""Answers drawn over their pictures, many on a sheet. SVG, or PNG made of it.
 
 Boxes, points and outlines have the colour of the line below the picture that asked for them.
 """
@@ -58,13 +58,6 @@ def write_sheet(path: Path, cards: Sequence[Card]) -> None:
         parts += [svg for svg, _ in row]
         top = max(bottom for _, bottom in row) + MARGIN
     write_svg(path, COLUMNS * cell + MARGIN, top, parts)
-
-
-def write_picture(path: Path, data: bytes, width: int, height: int, outcomes: Sequence[Outcome]) -> None:
-    """One picture at its own size with everything that was found in it, each answer in its own colour."""
-    place = Drawing(0, 0, width, height)
-    layers = [overlay(outcome, place, INK[at % len(INK)], 3) for at, outcome in enumerate(outcomes)]
-    write_svg(path, width, height, [image(data, place), *layers])
 
 
 def write_svg(path: Path, width: float, height: float, parts: Sequence[str]) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Rgb = tuple[float, float, float]
+Box = tuple[float, float, float, float]  # x_min, y_min, x_max, y_max
 Number = TypeVar("Number", float, Any)  # the renderer passes tensors
 
 SHAPES = ("circle", "square", "triangle", "star", "cross", "ring", "diamond", "heart")
@@ -49,6 +50,14 @@ WORDS = (
     "VAN",
 )  # fmt: skip
 
+# Share up to which it is drawn, saturation and value.
+GROUNDS: tuple[tuple[float, tuple[float, float], tuple[float, float]], ...] = (
+    (0.3, (0, 0.03), (0.88, 1)),
+    (0.45, (0, 0.4), (0, 0.2)),
+    (0.6, (0, 0.05), (0.2, 0.88)),
+    (0.85, (0.08, 0.35), (0.75, 1)),
+    (1.0, (0.2, 0.8), (0.25, 0.85)),
+)
 BACKGROUNDS = ("plain", "gradient", "noise", "stripes", "checks")
 
 
@@ -67,7 +76,7 @@ class Thing:
     rgb: Rgb
     edge: float  # an outline's width as a fraction of the radius, drawn inside; 0 is none
     edge_rgb: Rgb
-    box: tuple[float, float, float, float]  # x_min, y_min, x_max, y_max of what is drawn
+    box: Box  # of what is drawn
 
     @property
     def name(self) -> str:
@@ -92,6 +101,11 @@ class Print:
     rgb: Rgb
     stroke: float
     soft: float
+
+    @property
+    def box(self) -> Box:
+        x, y = self.width / 2, self.height / 2
+        return self.x - x, self.y - y, self.x + x, self.y + y
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,13 +204,8 @@ def _half_extent(shape: str, form: float, angle: float) -> tuple[NDArray[np.floa
         middles = middles * (1, -1) * HEART_SCALE @ _rotation(angle)
         reach = math.sqrt(2) / 4 * HEART_SCALE
         # Only the outer half of each round top is an edge: the other half lies inside the heart.
-        points = np.concatenate(
-            (
-                points,
-                middles - np.array((0, reach)),
-                middles + np.sign(middles[:, :1]) * np.array((reach, 0)),
-            )
-        )
+        tops = middles - np.array((0, reach)), middles + np.sign(middles[:, :1]) * np.array((reach, 0))
+        points = np.concatenate((points, *tops))
     return points.min(0), points.max(0)
 
 
@@ -206,7 +215,7 @@ def draw_scene(
     """A random scene in which all is legible at `pixels` (height, width), the size the encoder will see."""
     unit = (min(1.0, 1 / aspect), min(1.0, aspect))
     background = _background(rng)
-    taken: list[tuple[float, float, float, float]] = []
+    taken: list[Box] = []
     printed = _print(rng, unit, background, taken, pixels) if rng.random() < 0.45 else None
     least = LEAST_RADIUS / min(unit[0] * pixels[1], unit[1] * pixels[0])
     things = _things(rng, unit, background, taken, min(least, 0.1), most)
@@ -214,12 +223,7 @@ def draw_scene(
 
 
 def _things(
-    rng: Random,
-    unit: tuple[float, float],
-    background: Background,
-    taken: list[tuple[float, float, float, float]],
-    least: float,
-    most: int,
+    rng: Random, unit: tuple[float, float], background: Background, taken: list[Box], least: float, most: int
 ) -> list[Thing]:
     [count] = rng.choices(range(most + 1), (2, 12, 14, 17, 17, 14, 11, 8, 5)[: most + 1])
     # Few shapes and colours in a scene make it worth learning to count and to tell them apart.
@@ -234,9 +238,8 @@ def _things(
             rgb = _shade(rng, colour)
             if _far(rgb, background, 0.33):
                 break
-        radius = (
-            rng.uniform(max(0.055, least), max(0.085, least)) if size == "small" else rng.uniform(0.125, room)
-        )
+        smallest, largest = (max(0.055, least), max(0.085, least)) if size == "small" else (0.125, room)
+        radius = rng.uniform(smallest, largest)
         angle, form = rng.uniform(-0.2, 0.2) * (rng.random() < 0.6), rng.random()
         low, high = _half_extent(shape, form, angle)
         scale = np.array(unit) * radius
@@ -252,11 +255,7 @@ def _things(
 
 
 def _print(
-    rng: Random,
-    unit: tuple[float, float],
-    background: Background,
-    taken: list[tuple[float, float, float, float]],
-    pixels: tuple[int, int],
+    rng: Random, unit: tuple[float, float], background: Background, taken: list[Box], pixels: tuple[int, int]
 ) -> Print | None:
     text = printed_text(rng)
     height = rng.uniform(0.11, 0.26)
@@ -269,18 +268,14 @@ def _print(
         return None
     size = np.array((height * columns * unit[0], height * unit[1]))
     place = _place(rng, -size / 2, size / 2, taken, 0.02)
-    colours = [
-        shade
-        for name in rng.sample(COLOUR_NAMES, len(COLOUR_NAMES))
-        if _far(shade := _shade(rng, name), background)
-    ]
+    shades = [_shade(rng, name) for name in rng.sample(COLOUR_NAMES, len(COLOUR_NAMES))]
+    colours = [shade for shade in shades if _far(shade, background)]
     dark = (0.03, 0.03, 0.03) if sum(background.first) > 1.5 else (0.98, 0.98, 0.98)
     rgb = colours[0] if colours and rng.random() < 0.5 else dark
     if place is None or not _far(rgb, background, 0.45):
         return None
-    return Print(
-        text, place[0], place[1], float(size[0]), float(size[1]), rgb, rng.uniform(0.38, 0.58), rng.random()
-    )
+    (x, y, _), (width, height) = place, size.tolist()
+    return Print(text, x, y, width, height, rgb, rng.uniform(0.38, 0.58), rng.random())
 
 
 def printed_text(rng: Random) -> str:
@@ -293,12 +288,8 @@ def printed_text(rng: Random) -> str:
 
 
 def _place(
-    rng: Random,
-    low: NDArray[np.float64],
-    high: NDArray[np.float64],
-    taken: list[tuple[float, float, float, float]],
-    gap: float,
-) -> tuple[float, float, tuple[float, float, float, float]] | None:
+    rng: Random, low: NDArray[np.float64], high: NDArray[np.float64], taken: list[Box], gap: float
+) -> tuple[float, float, Box] | None:
     """Somewhere inside the picture where nothing else is; None when nothing was found."""
     if np.any(high - low > 0.97):
         return None
@@ -319,45 +310,24 @@ def _background(rng: Random) -> Background:
     [kind] = rng.choices(BACKGROUNDS, (40, 25, 20, 9, 6))
     first = _ground(rng)
     near = 0.5 if kind == "gradient" else 0.18
-    second = tuple(min(1.0, max(0.0, c + rng.uniform(-near, near))) for c in first)
+    red, green, blue = (min(1.0, max(0.0, c + rng.uniform(-near, near))) for c in first)
     grain = rng.uniform(0.02, 0.12) if kind == "noise" else float(rng.random() < 0.2) * 0.02
-    if kind in ("plain", "noise"):
-        second = first
-    return Background(
-        kind,
-        first,
-        (second[0], second[1], second[2]),
-        rng.uniform(0, 2 * math.pi),
-        rng.uniform(0.06, 0.3),
-        grain,
-    )
+    second = first if kind in ("plain", "noise") else (red, green, blue)
+    return Background(kind, first, second, rng.uniform(0, 2 * math.pi), rng.uniform(0.06, 0.3), grain)
 
 
 def _ground(rng: Random) -> Rgb:
     """Mostly white, dark or pastel, as people draw; now and then any other colour."""
     kind = rng.random()
-    if kind < 0.3:
-        return (
-            (1.0, 1.0, 1.0)
-            if rng.random() < 0.5
-            else _hsv(rng.random(), 0.03 * rng.random(), rng.uniform(0.88, 1))
-        )
-    if kind < 0.45:
-        return _hsv(rng.random(), 0.4 * rng.random(), rng.uniform(0, 0.2))
-    if kind < 0.6:
-        return _hsv(rng.random(), 0.05 * rng.random(), rng.uniform(0.2, 0.88))
-    if kind < 0.85:
-        return _hsv(rng.random(), rng.uniform(0.08, 0.35), rng.uniform(0.75, 1))
-    return _hsv(rng.random(), rng.uniform(0.2, 0.8), rng.uniform(0.25, 0.85))
+    if kind < 0.3 and rng.random() < 0.5:
+        return 1.0, 1.0, 1.0
+    saturation, value = next(ranges for most, *ranges in GROUNDS if kind < most)
+    return colorsys.hsv_to_rgb(rng.random(), rng.uniform(*saturation), rng.uniform(*value))
 
 
 def _shade(rng: Random, colour: str) -> Rgb:
     hue, saturation, value = (rng.uniform(*limits) for limits in COLOURS[colour])
-    return _hsv(hue / 360 % 1, saturation, value)
-
-
-def _hsv(hue: float, saturation: float, value: float) -> Rgb:
-    return colorsys.hsv_to_rgb(hue, saturation, value)
+    return colorsys.hsv_to_rgb(hue / 360 % 1, saturation, value)
 
 
 def _far(rgb: Rgb, background: Background, least: float = 0.4) -> bool:
