@@ -102,7 +102,7 @@ def test_a_wrong_keyword_is_refused_before_it_is_sent(options: dict[str, Any], c
 
 
 def test_text_that_is_none_is_refused_before_it_is_sent() -> None:
-    with pytest.raises(InvalidRequest, match="QUESTION is a int; it must be a string"):
+    with pytest.raises(InvalidRequest, match="QUESTION is 3; it must be a string"):
         send("query", None, {"question": 3}, {})
     with pytest.raises(InvalidRequest, match="SPATIAL_REFS must be rows"):
         send("query", None, {"question": "why?", "spatial_refs": [0.1, 0.2]}, {})
