@@ -28,7 +28,7 @@ class Prepared:
 
 @dataclass(eq=False, slots=True)
 class Ticket:
-    """A request on its way through the loop. From `prepared` on, the fields belong to the loop's thread."""
+    """A request on its way through the loop. The fields from `prepared` on belong to the loop's thread."""
 
     request: Request
     sink: Sink
@@ -139,7 +139,7 @@ class Inbox:
 
     def _refuse_if_full(self, ticket: Ticket) -> None:
         if self.is_broken:
-            raise Overloaded("the engine has failed and waits for its restart; try another server")
+            raise ShuttingDown("the engine has failed and waits for its restart; try another server")
         if self.is_closed:
             raise ShuttingDown("the server is shutting down; try another one")
         if self.num_queued >= self._max_queued:

@@ -28,7 +28,7 @@ class Argument:
     name: str
     kind: type = str
     meaning: str = ""
-    default: object = None
+    default: object = None  # what the skill is given if the caller gives nothing
     required: bool = False
     least: float = -math.inf
     most: float = math.inf

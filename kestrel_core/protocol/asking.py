@@ -131,7 +131,7 @@ class AnswerStream(ABC, Generic[R]):
 
     @abstractmethod
     def cancel(self) -> None:
-        """Its pages and slot are free within one step. `result` then gives what was said so far, or raises."""
+        """Free its pages and slot within one step. `result` then gives what was said so far, or raises."""
 
     @abstractmethod
     async def result(self) -> R:

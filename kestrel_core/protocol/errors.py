@@ -110,6 +110,12 @@ class ServerUnreachable(KestrelError):
     status = 503
 
 
+def caused(error: KestrelError, cause: Exception) -> KestrelError:
+    """The same error, for a log to say what caused it. Otherwise only `raise ... from` notes that."""
+    error.__cause__ = cause
+    return error
+
+
 def error_from_text(message: str) -> KestrelError:
     """The error that a message of ours stands for; any other text is an `EngineFailed`."""
     code, _, text = message.partition(": ")

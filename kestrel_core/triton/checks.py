@@ -68,6 +68,10 @@ def check_ports(host: str, ports: Mapping[str, int]) -> None:
     for name, port in ports.items():
         if list(ports.values()).count(port) > 1:
             raise KestrelError(f"port {port} is given twice; {', '.join(ports)} need one each")
+        if not 0 < port < 2**16:
+            raise KestrelError(
+                f"port {port} of {host} cannot be used: ports are 1 to 65535; choose with --{name}-port"
+            )
         try:
             [family, kind, protocol, _, _], *_ = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
         except OSError as error:
@@ -78,8 +82,6 @@ def check_ports(host: str, ports: Mapping[str, int]) -> None:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind((host, port))
-            except (OSError, OverflowError) as error:
-                reason = getattr(error, "strerror", None) or error
-                raise KestrelError(
-                    f"port {port} of {host} cannot be used ({reason}); choose with --{name}-port or --host"
-                ) from None
+            except OSError as error:
+                reason = f"{error.strerror}; choose with --{name}-port or --host"
+                raise KestrelError(f"port {port} of {host} cannot be used: {reason}") from None

@@ -52,12 +52,7 @@ class Outgoing:
         while True:
             with self._lock:
                 events, self._waiting = self._waiting, []
-            for document, last in self._coalesce(events):
-                try:
-                    self._send(document, last)
-                except Exception:
-                    log.exception("a response could not be sent")
-                    self._lost = True  # which the last response then says
+            self._deliver(events)
             with self._lock:
                 # An end that came meanwhile is sent by this thread: behind others in the queue it could find
                 # the outbox closed.
@@ -67,8 +62,26 @@ class Outgoing:
                         self._hand_over()
                     return
 
+    def _deliver(self, events: list[Event]) -> None:
+        try:
+            for document, last in self._coalesce(events):
+                self._try_to_send(document, last)
+        except Exception as error:  # the text that a skill gave is no text; this thread has others to serve
+            log.exception("a response could not be written")
+            self._lost = True
+            if not isinstance(events[-1], Chunk):
+                kind = type(error).__name__
+                self._try_to_send(EngineFailed(f"the answer's text cannot be written ({kind})"), True)
+
+    def _try_to_send(self, document: str | KestrelError, last: bool) -> None:
+        try:
+            self._send(document, last)
+        except Exception:
+            log.exception("a response could not be sent")
+            self._lost = True  # which the last response then says
+
     def _coalesce(self, events: list[Event]) -> Iterator[tuple[str | KestrelError, bool]]:
-        """All that waits, as one response for each run of chunks of one kind; and whether it is the last."""
+        """One response for each run of chunks of one kind, and the end; with each, whether it is the last."""
         end = events[-1]
         if isinstance(end, KestrelError):
             yield end, True
@@ -132,7 +145,7 @@ class Outbox:
             outgoing.deliver()
 
     def _pace(self) -> None:
-        """One round after the other, each one pause long: nobody is sent twice in a round."""
+        """Rounds, each one pause long: no request is sent to twice in a round."""
         while (first := self.paced.get()) is not None:
             self._closed.wait(self._pause_s)
             waiting = [first, *(self.paced.get() for _ in range(self.paced.qsize()))]
