@@ -248,3 +248,12 @@ def test_a_channel_of_the_callers_own_is_used_and_left_open(fake: FakeTriton) ->
                     assert (await client.query(None, "what?")).text == "a red circle"
 
     asyncio.run(main())
+
+
+def test_a_closed_client_cancels_what_it_is_asked(fake: FakeTriton) -> None:
+    async def body(client: AsyncClient) -> None:
+        await client.close()
+        with pytest.raises(Cancelled, match="the client was closed"):
+            await client.query(None, "what?")
+
+    run(fake, body)
