@@ -47,7 +47,7 @@ class AsyncAnswerStream(AnswerStream[EngineResult]):
     async def result(self) -> EngineResult:
         while await self.next_chunk() is not None:
             pass
-        return self._exchange.outcome()
+        return self._exchange.ending()
 
     def cancel(self) -> None:
         """Reading on then raises `Cancelled`."""

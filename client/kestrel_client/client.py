@@ -68,7 +68,7 @@ class ClientStream(Generic[R]):
         """The whole answer; waits for it, whether or not the chunks were read."""
         while self.next_chunk() is not None:
             pass
-        return cast(R, self._exchange.outcome())
+        return cast(R, self._exchange.ending())
 
     def cancel(self) -> None:
         """Cancel what is under way; from any thread. Reading on then raises `Cancelled`."""

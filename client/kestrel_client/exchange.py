@@ -1,4 +1,4 @@
-"""One request from the first attempt to its outcome, apart from how bytes travel.
+"""One request from the first attempt to its end, apart from how bytes travel.
 
 The synchronous and the asynchronous stream both drive an `Exchange`: they open a gRPC stream per attempt,
 hand over every response, and say when the stream has ended. The exchange says what to show, whether to try
@@ -83,11 +83,11 @@ class Exchange:
         self._is_answering = False
         self._refusal: KestrelError | None = None
         self._finished: Finished | None = None
-        self._outcome: EngineResult | KestrelError | None = None
+        self._ending: EngineResult | KestrelError | None = None
 
     @property
     def is_settled(self) -> bool:
-        return self._outcome is not None
+        return self._ending is not None
 
     def begin(self) -> tuple[service_pb2.ModelInferRequest, float | None]:
         """The next attempt's request, told how long it has, and the gRPC timeout."""
@@ -117,7 +117,7 @@ class Exchange:
     def end(self, broken: grpc.RpcError | Cancelled | None = None) -> float | None:
         """An attempt's stream is over: seconds to wait before the next one, or None for settled."""
         if self._finished is not None:  # the answer is whole, whatever happened to the stream after it
-            self._outcome = self._finished.result
+            self._ending = self._finished.result
             return None
         error = self._failure(broken)
         if isinstance(error, Overloaded | ServerUnreachable) and not self._is_answering:
@@ -126,23 +126,23 @@ class Exchange:
                 self._attempt += 1
                 self._refusal = None
                 return wait_s
-        self._outcome = error
+        self._ending = error
         raise error from (broken if broken is not error else None)
 
     def rest(self) -> Chunk | None:
         """The text that came with the last response, once. Raises the error of a request that failed."""
-        self.outcome()
+        self.ending()
         if self._finished is None or not self._finished.rest.text:
             return None
         rest = self._finished.rest
         self._finished = self._finished._replace(rest=rest._replace(text=""))
         return rest
 
-    def outcome(self) -> EngineResult:
-        assert self._outcome is not None
-        if isinstance(self._outcome, KestrelError):
-            raise self._outcome
-        return self._outcome
+    def ending(self) -> EngineResult:
+        assert self._ending is not None
+        if isinstance(self._ending, KestrelError):
+            raise self._ending
+        return self._ending
 
     def _failure(self, broken: grpc.RpcError | Cancelled | None) -> KestrelError:
         if isinstance(broken, Cancelled):

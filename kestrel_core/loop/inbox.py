@@ -18,7 +18,7 @@ Sink = Callable[[Event], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedRequest:
     """All that a request needs before it can be scheduled."""
 
     prompt: Prompt
@@ -36,7 +36,7 @@ class Ticket:
     num_bytes: int  # of the picture, as it came in
     arrived_s: float
     order: float  # the lowest is served first: the time of arrival, moved by the priority
-    prepared: Prepared | None = None
+    prepared: PreparedRequest | None = None
     sequence: Sequence | None = None
     queued: bool = True
     done: bool = False

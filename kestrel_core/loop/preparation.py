@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Hashable
 from typing import Protocol
 
-from kestrel_core.loop.inbox import Prepared, Ticket
+from kestrel_core.loop.inbox import PreparedRequest, Ticket
 from kestrel_core.loop.sequence import Prompt, Sequence
 from kestrel_core.loop.step import PreparedImage, Sampling
 from kestrel_core.moondream.config import DialogConfig
@@ -53,7 +53,7 @@ class Preparation:
         max_context: int,
         max_bytes: int,
         is_cached: Callable[[Hashable], bool],
-        tell: Callable[[Ticket, Prepared | KestrelError], None],
+        tell: Callable[[Ticket, PreparedRequest | KestrelError], None],
     ) -> None:
         self._language = language
         self._prepare_image = prepare_image
@@ -106,7 +106,7 @@ class Preparation:
             if self._aside:
                 self._resume()
 
-    def _all_of(self, ticket: Ticket) -> Prepared | None:
+    def _all_of(self, ticket: Ticket) -> PreparedRequest | None:
         """None: the request was put aside."""
         prompt = self._prompt(ticket)
         image = None
@@ -115,7 +115,7 @@ class Preparation:
             if image is None:
                 return None
             self._hold(ticket, image)
-        return Prepared(prompt, image, self._length(prompt))
+        return PreparedRequest(prompt, image, self._length(prompt))
 
     def _prompt(self, ticket: Ticket) -> Prompt:
         skill = ticket.skill
@@ -173,7 +173,7 @@ class Preparation:
             self.start(ticket)
 
 
-def make_sequence(ticket: Ticket, prepared: Prepared, language: Language) -> Sequence:
+def make_sequence(ticket: Ticket, prepared: PreparedRequest, language: Language) -> Sequence:
     """What the scheduler takes. Raises what is wrong with the skill's reply."""
     request, image = ticket.request, prepared.image
     try:

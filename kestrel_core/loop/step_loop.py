@@ -14,7 +14,7 @@ from typing import Any
 
 from kestrel_core.intake.images import source_bytes
 from kestrel_core.loop.deadlines import Deadlines
-from kestrel_core.loop.inbox import Inbox, Prepared, Sink, Ticket
+from kestrel_core.loop.inbox import Inbox, PreparedRequest, Sink, Ticket
 from kestrel_core.loop.metrics import Metrics
 from kestrel_core.loop.preparation import Preparation, PrepareImage, Workers, make_sequence
 from kestrel_core.loop.sequence import Outcome, Sequence
@@ -225,11 +225,11 @@ class StepLoop:
 
     # A request's way in
 
-    def _pass_on(self, ticket: Ticket, prepared: Prepared | KestrelError) -> None:
+    def _pass_on(self, ticket: Ticket, prepared: PreparedRequest | KestrelError) -> None:
         """In a worker's thread."""
         self._inbox.call(lambda: self._arrive(ticket, prepared))
 
-    def _arrive(self, ticket: Ticket, prepared: Prepared | KestrelError) -> None:
+    def _arrive(self, ticket: Ticket, prepared: PreparedRequest | KestrelError) -> None:
         if ticket.done:
             return
         if isinstance(prepared, KestrelError):

@@ -170,13 +170,13 @@ class Scheduler:
         self.prefix_cache.check()
         own = sum(len(s.running.pages) - len(s.prefix.pages) for s in self._running)
         held = self.pool.num_pages - 1 - self.pool.num_free
-        assert held == own + self.prefix_cache.num_cached_pages, "a page is held by nobody we know"
+        assert held == own + self.prefix_cache.num_cached_pages, "a page is neither a sequence's nor cached"
         slots = sorted(self._free_slots + [s.slot for s in self._running])
         assert slots == list(range(1, self._limits.max_running + 1)), "a slot is lost or used twice"
         waiting = sum(not s.ended and not s.slot for _, _, s in self._waiting)
         assert waiting == self._num_waiting, "the queue is miscounted"
         roots = {s.root for s in self._running if len(s.prefix.pages) * self._page_size < s.image_length}
-        assert self._building <= roots, "an image is awaited that nobody computes"
+        assert self._building <= roots, "an image is awaited that no sequence computes"
 
     # The steps of a plan
 

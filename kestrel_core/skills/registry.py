@@ -109,7 +109,7 @@ def _skills_at(place: str, load: Callable[[], object]) -> list[SkillSpec]:
         return _skills_of(load(), place)
     except InvalidRequest:
         raise
-    except Exception as error:  # it is anybody's code
+    except Exception as error:  # it is not our code
         said = f"{type(error).__name__}: {error}"
         raise InvalidRequest(f'skills names "{shown(place)}", which cannot be loaded: {said}') from error
 

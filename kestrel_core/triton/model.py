@@ -121,7 +121,7 @@ class TritonPythonModel:
             if call.is_cancelled():
                 self.engine.loop.cancel(ticket)
         if not self.engine.loop.healthy and not tickets and not self.has_given_up:
-            log.critical("the engine is broken and everybody has been told; asking the server to end")
+            log.critical("the engine is broken and every caller has been told; asking the server to end")
             self.has_given_up = True
             os.kill(os.getppid(), signal.SIGTERM)
 

@@ -102,7 +102,7 @@ class Outgoing:
             return EngineFailed("a part of the answer was lost on its way; ask again")
         try:
             return encode_result(end.result, rest)
-        except Exception as error:  # a skill of somebody's own may give what JSON cannot hold
+        except Exception as error:  # a skill may give what JSON cannot hold
             return EngineFailed(f"the answer cannot be written as JSON ({type(error).__name__})")
 
     def _hand_over(self) -> None:
