@@ -1,4 +1,4 @@
-"""What can be known to go wrong before a server is started. Each check raises one sentence and a remedy."""
+"""Checks before a server is started. Each raises one sentence that says what is wrong and what to do."""
 
 import re
 import shutil
@@ -14,7 +14,7 @@ SHARED_MEMORY = Path("/dev/shm")
 NEEDED_BYTES, WANTED_BYTES = 32 * 2**20, 256 * 2**20
 GPU_DEVICES = (Path("/dev/nvidiactl"), Path("/dev/nvhost-ctrl-gpu"), Path("/dev/dxg"))  # also Jetson, WSL
 DEVICE = re.compile(r"cpu|cuda(:\d+)?")
-# Flags of tritonserver that are options of ours: given twice, we would ask for readiness at the wrong place.
+# Flags of tritonserver that are options of ours. If both were given, readiness would be asked for elsewhere.
 OURS = {
     "--http-address": "--host",
     "--grpc-address": "--host",
@@ -54,7 +54,7 @@ def free_shared_memory() -> int:
 
 
 def check_shared_memory(free: int, console: Console) -> None:
-    """Pictures reach the model through it; a container has 64 MB unless told otherwise."""
+    """Pictures reach the model through it. A container has 64 MB of it by default."""
     advice = "start the container with --shm-size=1g"
     if free < NEEDED_BYTES:
         raise KestrelError(

@@ -1,8 +1,8 @@
 """The outbox: a few threads send the responses, so that the engine's one thread never waits for a client.
 
-A response costs the same whatever its size, so all that waits for one request goes out together. The first
-text and the end of an answer are sent at once, everything between them at most once per `pause_s`. One thread
-at a time sends the responses of a request.
+A response costs the same whatever its size, so all that waits for one request is sent together. The first
+text and the end of an answer are sent at once, the text between them at most once per `pause_s`. The
+responses of one request are sent by one thread at a time.
 """
 
 import logging
@@ -54,8 +54,8 @@ class Outgoing:
                 events, self._waiting = self._waiting, []
             self._deliver(events)
             with self._lock:
-                # An end that came meanwhile is sent by this thread: behind others in the queue it could find
-                # the outbox closed.
+                # An end that came meanwhile is sent by this thread. Put into the queue again, it could come
+                # after the marks that stop the threads.
                 if not self._waiting or isinstance(self._waiting[-1], Chunk):
                     self._state = "idle"
                     if self._waiting:

@@ -27,7 +27,7 @@ def read_repository(folder: Path) -> ModelRepository:
         text = path.read_text()
     except OSError as error:
         raise KestrelError(f"{folder} is no model repository of ours: {error.strerror}") from None
-    try:  # late: only who serves needs them
+    try:  # late: only `serve` needs them
         from google.protobuf import text_format
         from tritonclient.grpc.model_config_pb2 import ModelConfig
     except ImportError:
