@@ -6,7 +6,6 @@ A table stands between `<!-- table: name -->` and `<!-- end -->`.
 """
 
 import re
-from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 
@@ -34,15 +33,16 @@ def inputs() -> str:
 
 def _takers(field: Field) -> str:
     skills = list(builtin_skills())
-    if field.role == "request":
-        return "all"
-    takes: Callable[[SkillSpec], bool] = (
-        (lambda skill: field.key in skill.settings)
-        if field.role == "setting"
-        else (lambda skill: field.key in {argument.name for argument in skill.arguments})
-    )
-    names = [skill.name for skill in skills if takes(skill)]
+    names = [skill.name for skill in skills if _takes(skill, field)]
     return "all" if len(names) == len(skills) else ", ".join(names)
+
+
+def _takes(skill: SkillSpec, field: Field) -> bool:
+    if field.name == "STREAM":
+        return skill.streams
+    if field.role == "setting":
+        return field.key in skill.settings
+    return field.role == "request" or field.key in {argument.name for argument in skill.arguments}
 
 
 def _limits(field: Field) -> str:

@@ -8,8 +8,8 @@ Serve it, and ask for it like any other; nothing else has to be changed:
     python client/run.py --image client/samples/circles.png --skill count --object "green circle"
     curl localhost:8000/v2/models/moondream/generate -d '{"SKILL": "count", "OBJECT": "...", "IMAGE": "..."}'
 
-A skill says what it takes, how to ask and how to read. What has a tensor of its own (OBJECT here) comes by
-it; all other arguments (`least` here) come in ARGUMENTS, a JSON object.
+A skill says what it takes, how to ask and how to read. An argument that has a tensor of its own (OBJECT here)
+comes in that; all others (`least` here) come in ARGUMENTS, a JSON object.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ class Count(PointSkill):
 class CountReply(ObjectsReply):
     def __init__(self, request: Request, language: Language) -> None:
         super().__init__(request, language, with_size=False)
-        self._least = request.arguments.get("least", 1)
+        self._least = request.arguments["least"]
 
     def output(self) -> dict[str, Any]:
         count = len(super().output()["points"])

@@ -2,8 +2,8 @@
 
     from kestrel_core import InferenceEngine, RuntimeConfig
 
-What can be said without the engine (requests, results, errors) is here at once; the rest is imported when it
-is first asked for, so that a client needs none of it.
+Requests, results and errors are imported at once. The rest is imported when it is first used, so that a
+client does not need the engine's dependencies.
 """
 
 from importlib import import_module

@@ -12,9 +12,9 @@ import torch
 
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.intake import hub
+from kestrel_core.intake.image_preparer import ImagePreparer
 from kestrel_core.intake.images import ImageLimits
 from kestrel_core.intake.models import MODELS, find_model
-from kestrel_core.intake.preparing import Preparer
 from kestrel_core.intake.tokenizer import Tokenizer
 from kestrel_core.loop.metrics import Metrics
 from kestrel_core.loop.step_loop import QueueLimits, StepLoop
@@ -159,7 +159,7 @@ def assemble_engine(
         scheduler,
         skills or installed_skills(config.skills),
         model.language,
-        Preparer(
+        ImagePreparer(
             shape.vision,
             ImageLimits(config.max_image_bytes, config.max_image_pixels),
             time.monotonic,

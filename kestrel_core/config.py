@@ -21,7 +21,7 @@ RENAMED = {"weights_path": "model_path", "max_seq_length": "max_context"}  # nam
 # Variables that have their place in the contract and no field yet, because adapters are not served yet. They
 # are accepted, so that a deployment may set them in advance.
 LATER = {"adapters", "adapter_hub", "max_adapters", "max_adapter_rank"}
-# Kubernetes sets such variables in every pod beside a service called `kestrel`; they are nobody's mistake.
+# Kubernetes sets such variables in every pod beside a service called `kestrel`; no user wrote them.
 SERVICE_LINK = re.compile(r"KESTREL_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)\w*)?)")
 TYPES = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 SWITCH = ("auto", "off", "required")
@@ -44,7 +44,7 @@ def _option(default: Any, meaning: str) -> Any:
 
 
 def _refusing_unknown_names(made: type[Config]) -> type[Config]:
-    """A dataclass's own `__init__` answers an unknown keyword with a TypeError that helps nobody."""
+    """A dataclass's own `__init__` answers an unknown keyword with a TypeError that names no other."""
     initialise = made.__init__
 
     @wraps(initialise)
@@ -137,7 +137,7 @@ class RuntimeConfig:
         instance: int = 0,
         environment: Mapping[str, str] | None = None,
     ) -> "RuntimeConfig":
-        """From the environment, and where that says nothing, from the parameters of a Triton model.
+        """From the environment, and for what that leaves out from the parameters of a Triton model.
 
         The parameter `devices` is a list by comma: each instance of the model takes its own.
         """
@@ -192,7 +192,7 @@ def _hint(name: str, known: Iterable[str], spelt: Any) -> str:
 
 @cache
 def _types() -> dict[str, tuple[type, bool]]:
-    """Of each option its type, and whether it may be None."""
+    """The type of each option, and whether it may be None."""
     found = {}
     for name, hint in get_type_hints(RuntimeConfig).items():
         kinds = get_args(hint) or (hint,)

@@ -30,44 +30,44 @@ class EngineStream(AnswerStream[EngineResult]):
         self._is_waking = False
         self._chunks: deque[Chunk] = deque()
         self._news = asyncio.Event()
-        self._outcome: EngineResult | KestrelError | None = None
+        self._ending: EngineResult | KestrelError | None = None
 
     def begin(self, request: Request) -> None:
         self._ticket = self._engine.loop.submit(request, self.sink)
 
     @property
     def is_done(self) -> bool:
-        return self._outcome is not None
+        return self._ending is not None
 
     def cancel(self) -> None:
-        if self._ticket is not None and self._outcome is None:
+        if self._ticket is not None and self._ending is None:
             self._engine.loop.cancel(self._ticket)
 
     async def result(self) -> EngineResult:
-        while self._outcome is None:
+        while self._ending is None:
             await self._wait()
-        if isinstance(self._outcome, KestrelError):
-            raise self._outcome
-        return self._outcome
+        if isinstance(self._ending, KestrelError):
+            raise self._ending
+        return self._ending
 
     async def next_chunk(self) -> Chunk | None:
-        while not self._chunks and self._outcome is None:
+        while not self._chunks and self._ending is None:
             await self._wait()
         if self._chunks:
             return self._chunks.popleft()
-        if isinstance(self._outcome, KestrelError):
-            raise self._outcome
+        if isinstance(self._ending, KestrelError):
+            raise self._ending
         return None
 
     def sink(self, event: Event) -> None:
-        """From the engine's thread. One wake-up of the event loop serves all events until it runs."""
+        """Called in the engine's thread. The event loop is woken once for all events until it runs."""
         self._arrived.append(event)
-        # A wake-up that is due in a closed event loop never comes.
+        # In an event loop that was closed, a wake-up that is due never comes.
         if not self._is_waking or self._loop.is_closed():
             self._is_waking = True
             try:
                 self._loop.call_soon_threadsafe(self._receive)
-            except RuntimeError:  # the caller's event loop is closed: nobody listens any more
+            except RuntimeError:  # the caller's event loop is closed
                 self.cancel()
 
     def _receive(self) -> None:
@@ -79,9 +79,9 @@ class EngineStream(AnswerStream[EngineResult]):
             elif isinstance(event, Finished):
                 if event.rest.text:
                     self._chunks.append(event.rest)
-                self._outcome = typed(event.result)
+                self._ending = typed(event.result)
             else:
-                self._outcome = event
+                self._ending = event
         self._news.set()
 
     async def _wait(self) -> None:

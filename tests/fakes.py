@@ -75,12 +75,12 @@ class FakeRuntime:
         self.num_pages = num_pages
         self.page_size = page_size
         self.overlaps = overlaps
-        self.failing: set[object] = set()  # to feed one of these, tokens or keys of images, raises
+        self.failing: set[object] = set()  # tokens and keys of images: feeding one of them raises
         self.late_failures = 0  # so many launches fail after they have written what they read
-        self.not_finite: set[object] = set()  # whoever was fed one of these tokens reads no numbers
+        self.not_finite: set[object] = set()  # a sequence that was fed one of these tokens reads no numbers
         self._gate = threading.Event()  # while it is not set, launches take their time
         self._gate.set()
-        self._num_free = 0  # but for so many
+        self._num_free = 0  # so many launches do not wait
         self.held = threading.Event()  # a launch waits
         self.plans: list[StepPlan] = []
         self.violations: list[str] = []
@@ -97,7 +97,7 @@ class FakeRuntime:
     def launch(self, plan: StepPlan) -> FakeStep:
         if len(self.plans) >= self._num_free and not self._gate.is_set():
             self.held.set()
-            assert self._gate.wait(60), "nobody released the runtime"
+            assert self._gate.wait(60), "the runtime was never released"
         assert not self.closed
         self._require(len(self.under_way) <= self.overlaps, "more steps under way than may be")
         spans = [
@@ -131,7 +131,7 @@ class FakeRuntime:
 
     def _write(self, span: Span) -> None:
         self._require(
-            span.slot > 0 and 0 not in span.sequence.pages, "the scratch slot and page are nobody's"
+            span.slot > 0 and 0 not in span.sequence.pages, "the scratch slot and page belong to no sequence"
         )
         self._require(len(span.sequence.pages) * self.page_size >= span.stop, "the page table is too short")
         fed: tuple[object, ...]
@@ -383,7 +383,7 @@ class FakeEngine:
         self.loop.run_until_idle()
 
     def check_idle(self) -> None:
-        """Nobody is here any more, and all that is left is what the prefix cache may drop."""
+        """No request is left, and no page but those that the prefix cache may drop."""
         loop, scheduler = self.loop, self.scheduler
         assert self.runtime.violations == []
         assert (loop.num_open, loop.num_queued, loop.queued_bytes, loop.prepared_bytes) == (0, 0, 0, 0)

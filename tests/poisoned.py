@@ -29,12 +29,16 @@ class PoisonedReply(TextReply):
     def readout(self, ahead: int = 0) -> Readout:
         if self._where == "readout" and self._num_taken + ahead >= 2:
             raise ZeroDivisionError
+        if self._where == "no readout":
+            return None  # type: ignore[return-value]
         return super().readout(ahead)
 
     def take(self, sample: Sample) -> Outcome:
         self._num_taken += 1
         if self._where == "take" and self._num_taken == 2:
             raise ZeroDivisionError
+        if self._where == "no text" and self._num_taken == 2:
+            return Outcome(5, finish="stop")  # type: ignore[arg-type]
         return super().take(sample._replace(token=LETTERS[0]))  # never ends by itself
 
     def cut(self) -> Outcome:

@@ -25,7 +25,7 @@ ROWS = (
     "loop",
     "loop.inbox",
     "scheduler skills runtime",
-    "intake.preparing",
+    "intake.image_preparer",
     "moondream",
     "loop.sequence",
     "loop.step",

@@ -37,7 +37,7 @@ NUMPY = {"FP32": np.float32, "INT64": np.int64, "INT32": np.int32, "BOOL": np.bo
 
 
 def save_talkative(folder: Path) -> Path:
-    """A tiny model with a long breath: random weights, answers of hundreds of words."""
+    """A tiny model with random weights, whose answers have hundreds of words."""
     config = tiny_config(3, vocab_size=VOCABULARY, max_context=4096)
     sections = {name: asdict(getattr(config, name)) for name in ("text", "vision", "region", "tokenizer")}
     document = json.loads(byte_document(config))
@@ -80,7 +80,7 @@ class Served:
         self.log = log
 
     def post(self, body: Any, path: str = "generate") -> tuple[int, Any]:
-        """Status and answer; of a stream, all documents."""
+        """Status and answer; for a stream, all documents."""
         connection = http.client.HTTPConnection("127.0.0.1", self.http_port, timeout=60)
         try:
             data = body if isinstance(body, bytes) else json.dumps(body).encode()
@@ -102,7 +102,7 @@ class Served:
         return list(answer)
 
     def ask_all(self, requests: list[dict[str, Any]]) -> list[Any]:
-        """All at once, each on a stream of its own; an exception stands for a refused one."""
+        """All at once, each on a stream of its own. A refused one is its exception."""
 
         async def run() -> list[Any]:
             async with self.client() as client:
@@ -138,7 +138,7 @@ class Served:
             return False
 
     def children(self, of: int | None = None) -> list[int]:
-        """Process ids: the server; and of the server, its stubs."""
+        """Process ids: of the server, and of its stubs."""
         parent = of or self.process.pid
         found = []
         for stat in Path("/proc").glob("[0-9]*/stat"):
@@ -220,7 +220,7 @@ async def stream(
                 raise error
             yield json.loads(result.as_numpy("TEXT_OUTPUT")[0])
     finally:
-        call.cancel()  # which is nothing to one that has ended
+        call.cancel()  # changes nothing if it has ended
 
 
 def tensor(name: str, value: Any) -> Any:

@@ -21,7 +21,7 @@ from kestrel_core.protocol.asking import AnswerStream, AsyncCalls, check_timeout
 from kestrel_core.protocol.errors import Cancelled
 from kestrel_core.protocol.messages import Chunk, EngineResult, Request
 
-from .exchange import CHANNEL_OPTIONS, CLOSED, DEFAULT_RETRY, Exchange, Retry
+from .exchange import CANCELLED, CHANNEL_OPTIONS, CLOSED, DEFAULT_RETRY, Exchange, Retry
 from .sending import make_exchange
 
 
@@ -47,17 +47,20 @@ class AsyncAnswerStream(AnswerStream[EngineResult]):
     async def result(self) -> EngineResult:
         while await self.next_chunk() is not None:
             pass
-        return self._exchange.outcome()
+        return self._exchange.ending()
 
     def cancel(self) -> None:
-        """Whoever reads on gets `Cancelled`."""
+        """Reading on then raises `Cancelled`."""
         self._cancelled.set()
         if not self._exchange.is_settled:
             self._call.cancel()
 
     def _start(self) -> None:
         message, timeout_s = self._exchange.begin()
-        self._call = self._open_stream(iter([message]), timeout=timeout_s)
+        try:
+            self._call = self._open_stream(iter([message]), timeout=timeout_s)
+        except grpc.aio.UsageError:  # so gRPC says that the channel is closed
+            self._exchange.end(Cancelled(CLOSED))
 
     async def _read(self) -> Chunk | None:
         broken: grpc.RpcError | None = None
@@ -73,7 +76,7 @@ class AsyncAnswerStream(AnswerStream[EngineResult]):
             response = grpc.aio.EOF
         if response is not grpc.aio.EOF:
             return self._exchange.receive(response)
-        wait_s = self._exchange.end(Cancelled(CLOSED) if self._cancelled.is_set() else broken)
+        wait_s = self._exchange.end(Cancelled(CANCELLED) if self._cancelled.is_set() else broken)
         if wait_s is not None:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._cancelled.wait(), wait_s)
@@ -100,7 +103,7 @@ class AsyncClient(AsyncCalls):
         self._retry = retry
 
     async def open(self, request: Request) -> AsyncAnswerStream:
-        # A file is read and an image encoded in a thread: the event loop has others to serve.
+        # In a thread: files are read and images encoded here, and the event loop must not wait for that.
         exchange = await asyncio.to_thread(make_exchange, request, self._timeout_s, self._retry, self._url)
         return AsyncAnswerStream(self._open_stream, exchange)
 

@@ -30,7 +30,7 @@ from kestrel_core.protocol.errors import Cancelled
 from kestrel_core.protocol.messages import Chunk, EngineResult, Request
 from kestrel_core.protocol.results import Answer, Caption, Detection, Points, Segments
 
-from .exchange import CHANNEL_OPTIONS, CLOSED, DEFAULT_RETRY, Exchange, Retry
+from .exchange import CANCELLED, CHANNEL_OPTIONS, CLOSED, DEFAULT_RETRY, Exchange, Retry
 from .sending import make_exchange
 
 R = TypeVar("R", bound=EngineResult)
@@ -57,8 +57,8 @@ class ClientStream(Generic[R]):
 
     def next_chunk(self) -> Chunk | None:
         """The next chunk; None after the last."""
-        # The last text is only handed out behind the end of the stream: one that is not read to its end, or
-        # is cancelled close to it, makes Triton hold on to the model, and then it cannot shut down in order.
+        # The last text is only handed out after the stream has ended. If a stream is not read to its end, or
+        # is cancelled close to it, Triton keeps hold of the model and cannot shut down in order.
         while not self._exchange.is_settled:
             if chunk := self._read():
                 return chunk
@@ -68,10 +68,10 @@ class ClientStream(Generic[R]):
         """The whole answer; waits for it, whether or not the chunks were read."""
         while self.next_chunk() is not None:
             pass
-        return cast(R, self._exchange.outcome())
+        return cast(R, self._exchange.ending())
 
     def cancel(self) -> None:
-        """Cancel what is under way; from any thread. Whoever reads on gets `Cancelled`."""
+        """Cancel what is under way; from any thread. Reading on then raises `Cancelled`."""
         self._cancelled.set()
         if not self._exchange.is_settled:
             self._call.cancel()
@@ -84,7 +84,10 @@ class ClientStream(Generic[R]):
 
     def _start(self) -> None:
         message, timeout_s = self._exchange.begin()
-        self._call = self._open_stream(iter([message]), timeout=timeout_s)
+        try:
+            self._call = self._open_stream(iter([message]), timeout=timeout_s)
+        except ValueError:  # so gRPC says that the channel is closed
+            self._exchange.end(Cancelled(CLOSED))
 
     def _read(self) -> Chunk | None:
         broken: grpc.RpcError | None = None
@@ -94,7 +97,7 @@ class ClientStream(Generic[R]):
             response, broken = None, error
         if response is not None:
             return self._exchange.receive(response)
-        wait_s = self._exchange.end(Cancelled(CLOSED) if self._cancelled.is_set() else broken)
+        wait_s = self._exchange.end(Cancelled(CANCELLED) if self._cancelled.is_set() else broken)
         if wait_s is not None:
             self._cancelled.wait(wait_s)
             self._start()
@@ -120,7 +123,7 @@ class Client:
         self._retry = retry
 
     def submit(self, request: Request) -> Any:
-        """A request as it is. Gives the result, or for a request that streams its stream."""
+        """A request as it is. Returns the result, or the stream if the request asks for one."""
         exchange = make_exchange(request, self._timeout_s, self._retry, self._url)
         stream: ClientStream[Any] = ClientStream(self._open_stream, exchange)
         if request.stream:
@@ -154,7 +157,7 @@ class Client:
         stream: bool = False,
         **options: Unpack[QueryOptions],
     ) -> Answer | ClientStream[Answer]:
-        """Answer a question about a picture, or without one."""
+        """Answer a question, about a picture or without one."""
         return cast(Answer, self._call("query", image, {"question": question}, options, stream, QUERY))
 
     @overload
@@ -184,7 +187,7 @@ class Client:
         return cast(Segments, self._call("segment", image, {"object": object}, options, takes=REFS))
 
     def ask(self, skill: str, image: Any = None, *, stream: bool = False, **arguments: Any) -> Any:
-        """Any skill by its name. What is no setting is an argument of the skill, and checked by it."""
+        """Any skill by its name. Keywords that are not settings are arguments, which the skill checks."""
         return self.submit(make_request(skill, image, arguments, stream=stream))
 
     def _call(

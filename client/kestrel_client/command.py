@@ -39,8 +39,8 @@ STREAMED = ("query", "caption")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What became of one skill: its result, or the error in its place, and the time as seen from here."""
+class Answered:
+    """What one skill gave: its result, or the error in its place, and the time that the client measured."""
 
     image: Path
     skill: str
@@ -62,6 +62,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         if not options.image:
             raise BadImage("--image is required: the picture to ask about")
+        if options.argument and options.skill in ("all", *SKILLS):
+            raise InvalidRequest("--argument is for a skill of the server's own, which --skill names")
         if options.draw is not None and find_spec("PIL") is None:
             raise KestrelError("--draw needs Pillow; install it with `pip install pillow`")
         asked, bad = ask_about_all(options)
@@ -94,7 +96,7 @@ def make_parser() -> argparse.ArgumentParser:
         "--url", default="localhost:8001", metavar="HOST:PORT", help="Triton's gRPC (default: %(default)s)"
     )
     parser.add_argument("--image", type=Path, action="append", metavar="FILE", help="the picture; repeatable")
-    parser.add_argument("--question", metavar="TEXT", help=f'query (default: "{QUESTION}")')
+    parser.add_argument("--question", metavar="TEXT", help=f'what query asks (default: "{QUESTION}")')
     parser.add_argument(
         "--object", metavar="TEXT", help=f'what detect, point and segment look for (default: "{OBJECT}")'
     )
@@ -111,7 +113,7 @@ def make_parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help="with --skill: an argument of the server's own skill, JSON or text; repeatable",
+        help="an argument of a skill of the server's own, as JSON or text; repeatable",
     )
     parser.add_argument(
         "--max-tokens", type=int, metavar="N", help="limit of each text (default: the model's own)"
@@ -148,9 +150,9 @@ def _argument(text: str) -> tuple[str, Any]:
         return name, value
 
 
-def ask_about_all(options: argparse.Namespace) -> tuple[list[Asked], dict[Path, BadImage]]:
-    """Stops at once where there is no server. A bad picture is one error, and the others are still asked."""
-    asked: list[Asked] = []
+def ask_about_all(options: argparse.Namespace) -> tuple[list[Answered], dict[Path, BadImage]]:
+    """Stops at once if there is no server. A bad picture is one error; the others are still asked about."""
+    asked: list[Answered] = []
     bad: dict[Path, BadImage] = {}
     with Client(options.url, timeout_s=options.timeout) as client:
         for image in options.image:
@@ -163,12 +165,12 @@ def ask_about_all(options: argparse.Namespace) -> tuple[list[Asked], dict[Path, 
     return asked, bad
 
 
-def _ask_about(client: Client, image: Path, options: argparse.Namespace) -> Iterator[Asked]:
+def _ask_about(client: Client, image: Path, options: argparse.Namespace) -> Iterator[Answered]:
     for skill in SKILLS if options.skill == "all" else (options.skill,):
         yield _ask_one(client, image, skill, options)
 
 
-def _ask_one(client: Client, image: Path, skill: str, options: argparse.Namespace) -> Asked:
+def _ask_one(client: Client, image: Path, skill: str, options: argparse.Namespace) -> Answered:
     start, first_text_ms = time.perf_counter(), None
     shown: Callable[[str], object] = (lambda text: None) if options.json else _write
     result: EngineResult | KestrelError
@@ -191,30 +193,34 @@ def _ask_one(client: Client, image: Path, skill: str, options: argparse.Namespac
         time_ms = (time.perf_counter() - start) * 1e3
         if first_text_ms is not None:
             shown("\n")
-    return Asked(image, skill, result, time_ms, first_text_ms)
+    return Answered(image, skill, result, time_ms, first_text_ms)
 
 
 def _arguments(skill: str, options: argparse.Namespace) -> dict[str, Any]:
     if skill not in SKILLS:
-        return {"question": options.question, "object": options.object, **dict(options.argument)}
-    if options.argument:
-        raise InvalidRequest(f"--argument is for a skill of the server's own, not for {skill}")
+        own = {name: getattr(options, name) for name in ("question", "object", "max_tokens")}
+        return own | dict(options.argument)
     given = {"question": options.question or QUESTION, "object": options.object or OBJECT}
     limit = {"max_tokens": options.max_tokens} if skill in STREAMED else {}
     return {name: given[name] for name in SKILLS[skill]} | limit
 
 
-def draw_all(options: argparse.Namespace, asked: Sequence[Asked]) -> None:
+def draw_all(options: argparse.Namespace, asked: Sequence[Answered]) -> None:
     """One picture to the file that was named, several to files beside it with the pictures' names."""
-    for image in dict.fromkeys(one.image for one in asked):
+    images = list(dict.fromkeys(options.image))
+    stems = [image.stem for image in images]
+    for number, image in enumerate(images, 1):
+        if all(one.image != image for one in asked):
+            continue  # it could not be read
         target: Path = options.draw
-        if len(options.image) > 1:
-            target = target.with_stem(f"{target.stem}-{image.stem}")
+        if len(images) > 1:
+            name = image.stem if stems.count(image.stem) == 1 else f"{number}-{image.stem}"
+            target = target.with_stem(f"{target.stem}-{name}")
         drawing.draw(image, target, [one.result for one in asked if one.image == image])
 
 
 def document(
-    options: argparse.Namespace, asked: Sequence[Asked], bad: dict[Path, BadImage]
+    options: argparse.Namespace, asked: Sequence[Answered], bad: dict[Path, BadImage]
 ) -> dict[str, Any]:
     pictures = [
         {"image": str(image), **_of_picture([one for one in asked if one.image == image], bad.get(image))}
@@ -223,7 +229,7 @@ def document(
     return {"url": options.url, **(pictures[0] if len(pictures) == 1 else {"images": pictures})}
 
 
-def _of_picture(asked: Sequence[Asked], bad: BadImage | None) -> dict[str, Any]:
+def _of_picture(asked: Sequence[Answered], bad: BadImage | None) -> dict[str, Any]:
     if bad is not None:
         return {"error": {"code": bad.code, "message": str(bad)}}
     skills: dict[str, dict[str, Any]] = {}
@@ -237,7 +243,7 @@ def _of_picture(asked: Sequence[Asked], bad: BadImage | None) -> dict[str, Any]:
     return {"skills": skills}
 
 
-def _row(one: Asked, with_picture: bool) -> tuple[str, ...]:
+def _row(one: Answered, with_picture: bool) -> tuple[str, ...]:
     result, first = one.result, one.first_text_ms
     return (
         f"{one.image.name}: {one.skill}" if with_picture else one.skill,

@@ -1,9 +1,9 @@
-"""One request from the first attempt to its outcome, apart from how bytes travel.
+"""One request from the first attempt to its end, apart from how bytes travel.
 
 The synchronous and the asynchronous stream both drive an `Exchange`: they open a gRPC stream per attempt,
-hand over every response, and say when the stream has ended; it tells them what to show, whether to try again
-and when. A request is only sent again while none of its answer has arrived, so that nobody sees an answer
-begin twice.
+hand over every response, and say when the stream has ended. The exchange says what to show, whether to try
+again, and when. A request is only sent again while none of its answer has arrived, so that no answer begins
+twice.
 """
 
 import random
@@ -29,10 +29,11 @@ from kestrel_core.protocol.results import check
 
 from .tensors import from_message
 
-# How much later than the server the client gives up: the server's own word about a passed deadline is better.
+# The client gives up so much later than the server, whose own error about a passed deadline says more.
 GRACE_S = 1.0
 
-CLOSED = "the request was cancelled by its caller"
+CANCELLED = "the request was cancelled by its caller"
+CLOSED = "the client was closed"
 MAX_TIMEOUT_S = 30 * 86_400.0
 
 CHANNEL_OPTIONS = [
@@ -56,7 +57,7 @@ class Retry:
     max_wait_s: float = 2.0
 
     def wait_s(self, attempt: int) -> float:
-        # Up to half of it is chance, lest all clients of a server that was away come back together.
+        # Up to half of it is random, so that not all clients of a server that was away come back together.
         return min(self.first_wait_s * 2.0**attempt, self.max_wait_s) * random.uniform(0.5, 1.0)
 
 
@@ -82,11 +83,11 @@ class Exchange:
         self._is_answering = False
         self._refusal: KestrelError | None = None
         self._finished: Finished | None = None
-        self._outcome: EngineResult | KestrelError | None = None
+        self._ending: EngineResult | KestrelError | None = None
 
     @property
     def is_settled(self) -> bool:
-        return self._outcome is not None
+        return self._ending is not None
 
     def begin(self) -> tuple[service_pb2.ModelInferRequest, float | None]:
         """The next attempt's request, told how long it has, and the gRPC timeout."""
@@ -97,7 +98,7 @@ class Exchange:
         return self._message, left_s + GRACE_S
 
     def receive(self, response: service_pb2.ModelStreamInferResponse) -> Chunk | None:
-        """What this response adds to the answer; `rest` tells of the last one, once the stream has ended."""
+        """The chunk in this response. The text of the last response is kept for `rest`."""
         if response.error_message:
             self._refusal = _refusal(response.error_message)
             return None
@@ -115,8 +116,8 @@ class Exchange:
 
     def end(self, broken: grpc.RpcError | Cancelled | None = None) -> float | None:
         """An attempt's stream is over: seconds to wait before the next one, or None for settled."""
-        if self._finished is not None:  # whole: what became of the stream behind it does not matter
-            self._outcome = self._finished.result
+        if self._finished is not None:  # the answer is whole, whatever happened to the stream after it
+            self._ending = self._finished.result
             return None
         error = self._failure(broken)
         if isinstance(error, Overloaded | ServerUnreachable) and not self._is_answering:
@@ -125,22 +126,23 @@ class Exchange:
                 self._attempt += 1
                 self._refusal = None
                 return wait_s
-        self._outcome = error
+        self._ending = error
         raise error from (broken if broken is not error else None)
 
     def rest(self) -> Chunk | None:
-        """The text that came with the last response, once."""
+        """The text that came with the last response, once. Raises the error of a request that failed."""
+        self.ending()
         if self._finished is None or not self._finished.rest.text:
             return None
         rest = self._finished.rest
         self._finished = self._finished._replace(rest=rest._replace(text=""))
         return rest
 
-    def outcome(self) -> EngineResult:
-        assert self._outcome is not None
-        if isinstance(self._outcome, KestrelError):
-            raise self._outcome
-        return self._outcome
+    def ending(self) -> EngineResult:
+        assert self._ending is not None
+        if isinstance(self._ending, KestrelError):
+            raise self._ending
+        return self._ending
 
     def _failure(self, broken: grpc.RpcError | Cancelled | None) -> KestrelError:
         if isinstance(broken, Cancelled):
@@ -152,9 +154,11 @@ class Exchange:
         return EngineFailed("the server ended the stream without an answer; ask again")
 
     def _of_status(self, error: grpc.RpcError) -> KestrelError:
-        """The error a broken gRPC call stands for."""
+        """The error that a broken gRPC call stands for."""
         url, status, details = self._url, error.code(), error.details() or "no reason given"
         if status is grpc.StatusCode.DEADLINE_EXCEEDED:
+            if self._timeout_s is None:  # the deadline was a balancer's, for example
+                return DeadlinePassed(f"{url} gave no answer in time ({details})")
             return DeadlinePassed(
                 f"{url} gave no answer within {self._timeout_s:g} s; allow more with timeout_s"
             )
@@ -179,7 +183,7 @@ class Exchange:
 
 
 def _refusal(message: str) -> KestrelError:
-    """The error that the server's words stand for, Triton's own among them."""
+    """The error that a message stands for, whether it is ours or Triton's own."""
     if any(words in message for words in DRAINING):
         return ServerUnreachable(f"the server is starting or ending ({message})")
     return error_from_text(message)

@@ -7,7 +7,7 @@ from typing import Any
 
 from kestrel_core.protocol.errors import BadImage
 
-KINDS = "encoded bytes, a path, a PIL image, a pyvips.Image or an HxWx3 uint8 array"
+ACCEPTED = "encoded bytes, a path, a PIL image, a pyvips.Image or an HxWx3 uint8 array"
 
 
 def encoded(image: Any) -> bytes:
@@ -16,7 +16,7 @@ def encoded(image: Any) -> bytes:
         return bytes(image)
     if isinstance(image, str | os.PathLike):
         return _read(image)
-    # Whoever holds an image of a library has imported the library; we need not.
+    # A caller who has an image of a library has imported that library, so it need not be imported here.
     for module, name, encode in (
         ("PIL.Image", "Image", _encode_pil),
         ("pyvips", "Image", _encode_vips),
@@ -25,7 +25,7 @@ def encoded(image: Any) -> bytes:
         found = sys.modules.get(module)
         if found is not None and isinstance(image, getattr(found, name)):
             return encode(image)
-    raise BadImage(f"an image is {KINDS}, not {type(image).__name__}")
+    raise BadImage(f"an image is {ACCEPTED}, not {type(image).__name__}")
 
 
 def _read(path: Any) -> bytes:

@@ -1,4 +1,4 @@
-"""A request made ready to be sent: its picture as bytes, its tensors packed, its time set."""
+"""Makes a request ready to be sent: its picture becomes bytes, its tensors are packed, its timeout is set."""
 
 from dataclasses import replace
 
@@ -10,8 +10,7 @@ from .tensors import to_message
 
 
 def make_exchange(request: Request, timeout_s: float | None, retry: Retry, url: str) -> Exchange:
-    """Reads files and encodes images, so it may take a while. `timeout_s` holds where the request has
-    none."""
+    """Reads files and encodes images, so it may take a while. `timeout_s` is for requests that have none."""
     if request.image is not None:
         request = replace(request, image=encoded(request.image))
     given = request.timeout_s if request.timeout_s is not None else timeout_s

@@ -50,7 +50,7 @@ def summary(result: EngineResult | KestrelError) -> str:
         case UnsupportedSkill():
             return "not a skill of this model"
         case KestrelError():
-            return f"failed: {result.code}: {result}"
+            return f"failed: {result.code}: {harmless(str(result))}"
         case _:
             return harmless(", ".join(f"{key}: {value}" for key, value in result.output.items()))[
                 :MAX_LETTERS
@@ -58,7 +58,7 @@ def summary(result: EngineResult | KestrelError) -> str:
 
 
 def response(result: EngineResult) -> dict[str, Any]:
-    """The document of the contract again."""
+    """The answer as the JSON document of the contract."""
     head = {"request_id": result.request_id, "finish_reason": result.finish_reason}
     return {**head, **result.output, "metrics": asdict(result.metrics)}
 
@@ -69,7 +69,7 @@ def harmless(text: str) -> str:
 
 
 def _outlines(vertices: Sequence[int]) -> str:
-    """A path is hundreds of letters that nobody reads; how many there are and how fine says more."""
+    """Their number and how fine they are: a path itself is hundreds of letters."""
     if not vertices:
         return "none found"
     few, many = min(vertices), max(vertices)

@@ -1,4 +1,4 @@
-"""Requests and responses as Triton's gRPC messages carry them; what they mean is `protocol.wire`'s to say."""
+"""Requests and responses as Triton's gRPC messages. `protocol.wire` says what they mean."""
 
 import struct
 from typing import Any
@@ -43,5 +43,8 @@ def _packed(name: str, datatype: str, value: Any) -> bytes:
             raise InvalidRequest(f"{name} is {value!r}; it does not fit {datatype} ({error})") from None
     if not isinstance(value, str | bytes):
         raise InvalidRequest(f"{name} is a {type(value).__name__}; it must be a string")
-    data = value.encode() if isinstance(value, str) else value
+    try:
+        data = value.encode() if isinstance(value, str) else value
+    except UnicodeEncodeError:
+        raise InvalidRequest(f"{name} is not UTF-8 text") from None
     return struct.pack("<I", len(data)) + data

@@ -26,7 +26,7 @@ from kestrel_core.protocol.wire import encode_result
 from kestrel_core.skills.registry import SkillRegistry
 from kestrel_core.skills.spec import SkillSpec
 
-LINE_LENGTH = 60  # of a streamed answer among others, before it is shown without waiting for its end
+LINE_LENGTH = 60  # letters of a streamed line that are shown before its end, if there are several answers
 
 Ending = EngineResult | KestrelError
 
@@ -159,7 +159,7 @@ async def _ask(engine: InferenceEngine, request: Request, live: "Live | None") -
 
 
 class Live:
-    """Streamed text: of one answer as it comes, of several in lines that say whose they are."""
+    """Streamed text. One answer is shown as it comes, several in lines that begin with their number."""
 
     def __init__(self, console: Console, several: bool) -> None:
         self._console = console
@@ -217,7 +217,7 @@ def _table(endings: Sequence[Ending], took_s: float) -> Table:
 
 
 def _answer(output: Mapping[str, Any]) -> str:
-    """Whatever a skill answers, in lines: texts as they are, one line for each thing found."""
+    """The answer of any skill in lines: texts as they are, one line for each thing found."""
     said = [f"({output['reasoning']['text']})"] if "reasoning" in output else []
     for key, value in output.items():
         if key == "reasoning":

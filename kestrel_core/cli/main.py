@@ -25,7 +25,7 @@ Add = Callable[["Commands"], None]
 
 
 class Parser(argparse.ArgumentParser):
-    """Takes whole names alone: an abbreviation means another option as soon as one is added."""
+    """Takes no abbreviations, which could mean another option as soon as one is added."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"allow_abbrev": False, **options})

@@ -34,5 +34,5 @@ def engine_options(options: argparse.Namespace) -> dict[str, str]:
 
 
 def engine_config(options: argparse.Namespace) -> RuntimeConfig:
-    """What the environment says, and over it what the command line says."""
+    """From the environment; the command line wins over it."""
     return RuntimeConfig.from_environment(None, **engine_options(options))

@@ -17,8 +17,8 @@ def add(commands: "Commands") -> None:
         "schedule",
         help="answer prompts from the shell, without a server",
         description="Starts an engine, asks all prompts at once and prints the answers. Every option of the "
-        "engine also has a KESTREL_* variable. Exit code 0: all were answered, 1: some were not, 2: what was "
-        "asked for cannot be started, which is said before a model is loaded.",
+        "engine also has a KESTREL_* variable. Exit code 0: all were answered, 1: some were not, 2: a "
+        "mistake in what was asked, which is told before a model is loaded.",
     )
     schedule.add_argument("prompts", nargs="*", metavar="PROMPT", help="a question, or an object to look for")
     schedule.add_argument(

@@ -17,7 +17,7 @@ def add(commands: "Commands") -> None:
         "serve",
         help="start Triton on the model repository and keep it running",
         description="Checks that a server can run here, starts it, waits until it answers, and starts it "
-        "again should it die. Every option of the engine also has a KESTREL_* variable and a parameter in "
+        "again if it dies. Every option of the engine also has a KESTREL_* variable and a parameter in "
         "the model's config.pbtxt; an option wins over the variable, and that over the parameter. SIGTERM or "
         "Ctrl-C lets requests under way finish. Exit code 0: all requests were answered, 1: some were not, "
         "2: it cannot be started as asked.",
@@ -27,8 +27,7 @@ def add(commands: "Commands") -> None:
         "--host",
         default="127.0.0.1",
         metavar="ADDRESS",
-        help="where all ports listen; 0.0.0.0 is everywhere, and nobody is asked who they are "
-        "(default: %(default)s)",
+        help="where all ports listen; 0.0.0.0 is everywhere, and clients need no key (default: %(default)s)",
     )
     for name, protocol, port in (
         ("http", "HTTP", 8000),
@@ -53,7 +52,7 @@ def add(commands: "Commands") -> None:
         type=int,
         default=30,
         metavar="SECONDS",
-        help="that requests under way have at the end (default: %(default)s)",
+        help="for requests under way to finish after a signal (default: %(default)s)",
     )
     serve.add_argument("flags", nargs="*", metavar="-- TRITON_FLAG", help="passed on to tritonserver")
     add_engine_options(serve)

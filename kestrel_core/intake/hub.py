@@ -15,7 +15,7 @@ from huggingface_hub import snapshot_download
 from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 from huggingface_hub.utils.tqdm import tqdm
 
-from kestrel_core.intake.models import INDEX, TOKENIZER, Repository, find_model, unpinned
+from kestrel_core.intake.models import INDEX, TOKENIZER, HubRepository, find_model, unpinned
 from kestrel_core.protocol.errors import BadCheckpoint
 
 BYTES_BAR = "huggingface_hub.snapshot_download"
@@ -53,7 +53,7 @@ def fetch_model(
 
 
 def _fetch(
-    repository: Repository, model: str, weights: Repository, progress: Callable[[int, int], None] | None
+    repository: HubRepository, model: str, weights: HubRepository, progress: Callable[[int, int], None] | None
 ) -> Path:
     bar = None if progress is None else _reporting(progress)
     reason = "the cache holds only a part of it"
@@ -93,7 +93,7 @@ def _reason(error: Exception) -> str:
     return f"it could not be downloaded ({str(cause).strip().partition(chr(10))[0] or type(cause).__name__})"
 
 
-def _is_complete(folder: Path, repository: Repository) -> bool:
+def _is_complete(folder: Path, repository: HubRepository) -> bool:
     if repository is TOKENIZER:
         return (folder / "tokenizer.json").is_file()
     try:

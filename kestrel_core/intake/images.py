@@ -201,7 +201,7 @@ def _field(image: Any, name: str) -> Any:
 
 
 def _reason(error: Any, operation: str) -> str:
-    """What this loader said first. libvips has one error buffer, and other threads write to it as well."""
+    """The first line that is this loader's: libvips has one error buffer, to which all threads write."""
     own = operation.removesuffix("load_buffer")
     for line in error.detail.splitlines():
         domain, _, text = line.partition(": ")

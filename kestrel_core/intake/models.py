@@ -20,7 +20,7 @@ COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
 @dataclass(frozen=True, slots=True)
-class Repository:
+class HubRepository:
     """A repository on Hugging Face. `kind` says what the revision is: a branch, a tag or a commit."""
 
     name: str
@@ -28,7 +28,7 @@ class Repository:
     kind: str = "branch"
     files: tuple[str, ...] = ("config.json", INDEX, "*.safetensors")
 
-    def at(self, revision: str | None) -> "Repository":
+    def at(self, revision: str | None) -> "HubRepository":
         """The same at another revision, if one is given."""
         if revision is None:
             return self
@@ -44,7 +44,7 @@ class KnownModel:
     name: str
     config: MoondreamConfig
     description: str
-    repository: Repository | None = None
+    repository: HubRepository | None = None
     folder: Path | None = None
 
 
@@ -58,19 +58,19 @@ MODELS = {
             "moondream2",
             MOONDREAM2,
             "1.9 billion parameters, dense",
-            Repository("vikhyatk/moondream2", "2025-06-21", "tag"),
+            HubRepository("vikhyatk/moondream2", "2025-06-21", "tag"),
         ),
         KnownModel(
             DEFAULT,
             MOONDREAM3,
             "9 billion parameters, of which 2 billion work on a token",
-            Repository("moondream/moondream3-preview"),
+            HubRepository("moondream/moondream3-preview"),
         ),
         KnownModel(
             "moondream3.1-9B-A2B",
             MOONDREAM3,
             "the release that followed the preview, of the same shape",
-            Repository("moondream/moondream3.1-9B-A2B"),
+            HubRepository("moondream/moondream3.1-9B-A2B"),
         ),
         KnownModel(
             DEMO,
@@ -81,7 +81,7 @@ MODELS = {
     )
 }
 # All published models use this one. The tokenizer.json beside Moondream 2's weights is of an earlier release.
-TOKENIZER = Repository("moondream/starmie-v1", files=("tokenizer.json",))
+TOKENIZER = HubRepository("moondream/starmie-v1", files=("tokenizer.json",))
 
 
 def find_model(name: str) -> KnownModel:
@@ -92,7 +92,7 @@ def find_model(name: str) -> KnownModel:
     return MODELS[name]
 
 
-def unpinned(repository: Repository, commit: str, option: str) -> str | None:
+def unpinned(repository: HubRepository, commit: str, option: str) -> str | None:
     """A warning where the revision may change. `commit` is what it is now, `option` what would keep it."""
     if repository.kind == "commit":
         return None

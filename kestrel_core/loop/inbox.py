@@ -18,7 +18,7 @@ Sink = Callable[[Event], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedRequest:
     """All that a request needs before it can be scheduled."""
 
     prompt: Prompt
@@ -28,7 +28,7 @@ class Prepared:
 
 @dataclass(eq=False, slots=True)
 class Ticket:
-    """A request on its way through the loop. From `prepared` on, the fields belong to the loop's thread."""
+    """A request on its way through the loop. The fields from `prepared` on belong to the loop's thread."""
 
     request: Request
     sink: Sink
@@ -36,7 +36,7 @@ class Ticket:
     num_bytes: int  # of the picture, as it came in
     arrived_s: float
     order: float  # the lowest is served first: the time of arrival, moved by the priority
-    prepared: Prepared | None = None
+    prepared: PreparedRequest | None = None
     sequence: Sequence | None = None
     queued: bool = True
     done: bool = False
@@ -139,7 +139,7 @@ class Inbox:
 
     def _refuse_if_full(self, ticket: Ticket) -> None:
         if self.is_broken:
-            raise Overloaded("the engine has failed and waits for its restart; try another server")
+            raise ShuttingDown("the engine has failed and waits for its restart; try another server")
         if self.is_closed:
             raise ShuttingDown("the server is shutting down; try another one")
         if self.num_queued >= self._max_queued:

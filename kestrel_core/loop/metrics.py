@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 # Observations of one histogram that wait for the exporter. It comes four times a second, and no histogram
-# gets more than one a step or a request, so a full buffer means that the exporter hangs or nobody exports.
+# gets more than one a step or a request, so a full buffer means that the exporter hangs or there is none.
 MAX_UNEXPORTED = 4096
 
 

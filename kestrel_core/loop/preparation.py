@@ -12,15 +12,15 @@ import threading
 from collections.abc import Callable, Hashable
 from typing import Protocol
 
-from kestrel_core.loop.inbox import Prepared, Ticket
+from kestrel_core.loop.inbox import PreparedRequest, Ticket
 from kestrel_core.loop.sequence import Prompt, Sequence
 from kestrel_core.loop.step import PreparedImage, Sampling
 from kestrel_core.moondream.config import DialogConfig
-from kestrel_core.protocol.errors import EngineFailed, KestrelError, PromptTooLong, ShuttingDown
+from kestrel_core.protocol.errors import EngineFailed, KestrelError, PromptTooLong, ShuttingDown, caused
 from kestrel_core.protocol.messages import Settings
 from kestrel_core.skills.spec import Language
 
-MAX_RESUMED = 4  # requests that go on when room is found; each that finds room after all lets others go on
+MAX_RESUMED = 4  # requests that go on at once when there is room; each of them then lets others go on
 
 
 class Workers(Protocol):
@@ -41,7 +41,9 @@ class PrepareImage(Protocol):
 
 
 class Preparation:
-    """`tell` is called in a worker's thread with what became of a request, `is_cached` with its root."""
+    """`tell` is called in a worker's thread with what became of a request. `is_cached` is asked whether the
+    image prefix under a root is in the KV cache.
+    """
 
     def __init__(
         self,
@@ -51,7 +53,7 @@ class Preparation:
         max_context: int,
         max_bytes: int,
         is_cached: Callable[[Hashable], bool],
-        tell: Callable[[Ticket, Prepared | KestrelError], None],
+        tell: Callable[[Ticket, PreparedRequest | KestrelError], None],
     ) -> None:
         self._language = language
         self._prepare_image = prepare_image
@@ -99,12 +101,12 @@ class Preparation:
             self._tell(ticket, error)
         except Exception as error:
             kind = type(error).__name__
-            self._tell(ticket, EngineFailed(f"the request could not be prepared ({kind})"))
+            self._tell(ticket, caused(EngineFailed(f"the request could not be prepared ({kind})"), error))
         finally:
             if self._aside:
                 self._resume()
 
-    def _all_of(self, ticket: Ticket) -> Prepared | None:
+    def _all_of(self, ticket: Ticket) -> PreparedRequest | None:
         """None: the request was put aside."""
         prompt = self._prompt(ticket)
         image = None
@@ -113,7 +115,7 @@ class Preparation:
             if image is None:
                 return None
             self._hold(ticket, image)
-        return Prepared(prompt, image, self._length(prompt))
+        return PreparedRequest(prompt, image, self._length(prompt))
 
     def _prompt(self, ticket: Ticket) -> Prompt:
         skill = ticket.skill
@@ -121,7 +123,7 @@ class Preparation:
             prompt = skill.prompt(ticket.request, self._language)
         except KestrelError:
             raise
-        except Exception as error:  # a skill can be anybody's code
+        except Exception as error:  # a skill is not always our code
             kind = type(error).__name__
             raise EngineFailed(f"skill {skill.name} could not make a prompt ({kind})") from error
         if not prompt.inputs:
@@ -140,8 +142,8 @@ class Preparation:
         return image_length + len(prompt.inputs)
 
     def _may_decode(self, ticket: Ticket, key: str) -> bool:
-        """If not, the request is put aside. A picture whose KV is cached has twice the room, because its
-        request will begin sooner than the ones it would have to wait for.
+        """If not, the request is put aside. A picture whose KV is cached is given twice the room, because its
+        request will begin sooner than those it would wait for.
         """
         room = 2 if self._is_cached((ticket.request.settings.adapter, key)) else 1
         with self._lock:
@@ -171,7 +173,7 @@ class Preparation:
             self.start(ticket)
 
 
-def make_sequence(ticket: Ticket, prepared: Prepared, language: Language) -> Sequence:
+def make_sequence(ticket: Ticket, prepared: PreparedRequest, language: Language) -> Sequence:
     """What the scheduler takes. Raises what is wrong with the skill's reply."""
     request, image = ticket.request, prepared.image
     try:

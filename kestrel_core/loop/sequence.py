@@ -32,10 +32,10 @@ class Outcome(NamedTuple):
     """What a sample led to."""
 
     text: str = ""  # may be shown now
-    rest: str = ""  # what was held back until the answer ended; shown after `text`
+    rest: str = ""  # held back until the answer ended; shown after `text`
     feed: tuple[Input, ...] | None = None  # fed instead of the sample itself: a second prompt
     finish: FinishReason | None = None
-    reasoning: str = ""  # of what is thought before the answer: may be shown now, before `text`
+    reasoning: str = ""  # a part of the reasoning: may be shown now, before `text`
 
 
 GO_ON = Outcome()
@@ -47,7 +47,7 @@ class Reply(Protocol):
     def readout(self, ahead: int = 0) -> Readout | None:
         """What to read for the next sample, or with `ahead` for a later one, that many samples after it.
 
-        None if no such sample is needed: whatever the samples before it are, the answer ends with them, or
+        None if that sample is not needed: whatever the samples before it are, the answer ends with them, or
         something else is fed after them. For the next sample, `ahead` 0, it is never None.
         """
         ...

@@ -107,7 +107,7 @@ class Running:
     sampling: Sampling = GREEDY
 
 
-NOT_RUNNING = Running(0, [])  # slot 0 is scratch: nobody ever runs in it
+NOT_RUNNING = Running(0, [])  # slot 0 is scratch: no sequence runs in it
 
 
 class Span(NamedTuple):

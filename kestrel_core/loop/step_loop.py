@@ -1,4 +1,4 @@
-"""The step loop: one thread that turns scheduler and runtime.
+"""The step loop: one thread that runs scheduler and runtime, step by step.
 
 Any thread may submit, cancel and close. A request's sink is told in the loop's thread what becomes of it: any
 number of chunks, then exactly one `Finished` or error. A sink must not block.
@@ -14,7 +14,7 @@ from typing import Any
 
 from kestrel_core.intake.images import source_bytes
 from kestrel_core.loop.deadlines import Deadlines
-from kestrel_core.loop.inbox import Inbox, Prepared, Sink, Ticket
+from kestrel_core.loop.inbox import Inbox, PreparedRequest, Sink, Ticket
 from kestrel_core.loop.metrics import Metrics
 from kestrel_core.loop.preparation import Preparation, PrepareImage, Workers, make_sequence
 from kestrel_core.loop.sequence import Outcome, Sequence
@@ -25,6 +25,7 @@ from kestrel_core.protocol.errors import (
     KestrelError,
     ShuttingDown,
     UnknownAdapter,
+    caused,
 )
 from kestrel_core.protocol.messages import Chunk, EngineResult, Event, Finished, FinishReason, Request
 from kestrel_core.protocol.names import shown
@@ -84,10 +85,11 @@ class StepLoop:
     # From any thread
 
     def submit(self, request: Request, sink: Sink) -> Ticket:
-        """Take a request in. Raises what can be seen to be wrong at once, or `Overloaded`: then nothing was
-        taken. What turns out later is told to the sink.
+        """Take a request in, or raise what is wrong with it at first sight, or `Overloaded`. What goes wrong
+        later is told to the sink.
         """
         skill = self._skills.check(request)
+        request = skill.with_defaults(request)
         if request.settings.adapter is not None:
             raise UnknownAdapter(f'adapter "{shown(request.settings.adapter)}" is not known to this server')
         now = self._clock()
@@ -114,7 +116,7 @@ class StepLoop:
         if not drain:
             self._inbox.call(self._drop_all)
         if self._thread is None:
-            self._drop_all()  # nobody turns the loop
+            self._drop_all()  # the loop does not run
             self._stop()
         elif self._thread is not threading.current_thread():
             self._thread.join()
@@ -177,7 +179,7 @@ class StepLoop:
             self._publish(self.scheduler.commit(launched.collect()))
 
     def run_until_idle(self) -> None:
-        """Turn the loop in the caller's thread: for tests and benchmarks, which start none."""
+        """Run steps in the caller's thread: for tests and benchmarks, which start no other."""
         while self._tickets or self._inbox.has_calls or self._pending is not None:
             self.step()
 
@@ -223,11 +225,11 @@ class StepLoop:
 
     # A request's way in
 
-    def _pass_on(self, ticket: Ticket, prepared: Prepared | KestrelError) -> None:
+    def _pass_on(self, ticket: Ticket, prepared: PreparedRequest | KestrelError) -> None:
         """In a worker's thread."""
         self._inbox.call(lambda: self._arrive(ticket, prepared))
 
-    def _arrive(self, ticket: Ticket, prepared: Prepared | KestrelError) -> None:
+    def _arrive(self, ticket: Ticket, prepared: PreparedRequest | KestrelError) -> None:
         if ticket.done:
             return
         if isinstance(prepared, KestrelError):
@@ -284,14 +286,14 @@ class StepLoop:
         metrics.output_tokens += len(updates) - num_failed
         if last_tokens_s:
             metrics.inter_token_s.observe(now - min(last_tokens_s))
-        for ticket, outcome, reason in ended:  # last, so that whoever hears of the end finds it counted
+        for ticket, outcome, reason in ended:  # last, so that an answer is counted before its end is told
             self._end(ticket, self._finished(ticket, outcome, reason))
 
     def _finished(
         self, ticket: Ticket, outcome: Outcome | None, reason: FinishReason
     ) -> Finished | KestrelError:
         """The result, or an error if the skill fails to give one. Without an outcome the answer is cut."""
-        sequence, taken = ticket.sequence, 0
+        sequence, taken, text = ticket.sequence, 0, ""
         output: dict[str, Any] = {}
         if sequence is not None:
             try:
@@ -299,12 +301,13 @@ class StepLoop:
                     outcome = sequence.reply.cut()
                     self._tell_reasoning(ticket, outcome.reasoning)
                 output, taken = sequence.reply.output(), sequence.num_taken
+                text = outcome.text + outcome.rest
             except Exception as error:
-                kind = type(error).__name__
-                return EngineFailed(f"skill {ticket.skill.name} could not give its result ({kind})")
-        rest = Chunk(outcome.text + outcome.rest if outcome else "", taken)
+                name, kind = ticket.skill.name, type(error).__name__
+                return caused(EngineFailed(f"skill {name} could not give its result ({kind})"), error)
         usage = ticket.usage(self._clock())
-        return Finished(EngineResult(ticket.request.request_id, reason, output, usage), rest)
+        result = EngineResult(ticket.request.request_id, reason, output, usage)
+        return Finished(result, Chunk(text, taken))
 
     def _cancel(self, ticket: Ticket) -> None:
         if not ticket.done:
@@ -330,6 +333,8 @@ class StepLoop:
         if sequence is not None and not sequence.ended and not self._inbox.is_broken:
             self.scheduler.end(sequence)  # first: if it raises, the loop fails and ends this request again
         ticket.done = True
+        if isinstance(event, EngineFailed) and event.__cause__ is not None:  # its caller learns only the kind
+            log.error("request %s: %s", shown(ticket.request.request_id), event, exc_info=event.__cause__)
         if sequence is not None:
             del self._tickets[sequence]
         skill = ticket.skill.name

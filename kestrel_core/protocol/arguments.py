@@ -12,7 +12,7 @@ from typing import Any
 from kestrel_core.protocol.errors import InvalidRequest, TooLarge
 from kestrel_core.protocol.names import nearest, shown
 
-KINDS = {
+KIND_WORDS = {
     str: "a string",
     int: "an integer",
     float: "a number",
@@ -28,7 +28,7 @@ class Argument:
     name: str
     kind: type = str
     meaning: str = ""
-    default: object = None
+    default: object = None  # what the skill is given if the caller gives nothing
     required: bool = False
     least: float = -math.inf
     most: float = math.inf
@@ -38,11 +38,11 @@ class Argument:
 
     @property
     def label(self) -> str:
-        """As error texts name it: the tensor's name, where there is one."""
+        """How error texts name it: by its tensor, if it has one."""
         return self.name.upper()
 
     def check(self, value: Any) -> Any:
-        """The value, or why it cannot be taken. Costs the same whatever its length."""
+        """The value; or an error says why it cannot be taken. Long values cost no more than short ones."""
         if self.kind is list and not isinstance(value, str | bytes | dict) and hasattr(value, "__len__"):
             if len(value) > self.max_items:
                 raise TooLarge(
@@ -52,7 +52,7 @@ class Argument:
         if self.kind in (int, float):
             return self._number(value)
         if not isinstance(value, self.kind):
-            raise InvalidRequest(f"{self.label} is {_described(value)}; it must be {KINDS[self.kind]}")
+            raise self._of_wrong_kind(value)
         if isinstance(value, str):
             return self._text(value)
         return value
@@ -60,13 +60,21 @@ class Argument:
     def _number(self, value: Any) -> Any:
         is_whole = isinstance(value, int) and not isinstance(value, bool)
         if not is_whole and not (self.kind is float and isinstance(value, float)):
-            raise InvalidRequest(f"{self.label} is {_described(value)}; it must be {KINDS[self.kind]}")
-        if not self.least <= value <= self.most:  # so NaN is out too
-            raise InvalidRequest(f"{self.label} is {value}; it can be {self.range}")
-        return self.kind(value)
+            raise self._of_wrong_kind(value)
+        try:
+            if self.least <= value <= self.most:  # which NaN is not
+                return self.kind(value)
+        except OverflowError:  # a whole number too large for a float
+            pass
+        wanted = self.range or "a number of up to 308 digits"
+        raise InvalidRequest(f"{self.label} is {_described(value)}; it can be {wanted}")
+
+    def _of_wrong_kind(self, value: object) -> InvalidRequest:
+        wanted = KIND_WORDS.get(self.kind) or f"a {self.kind.__name__}"
+        return InvalidRequest(f"{self.label} is {_described(value)}; it must be {wanted}")
 
     def _text(self, value: str) -> str:
-        # A letter has at least one byte: so only texts that may be short enough are encoded to be counted.
+        # A letter has at least one byte, so a text with too many letters need not be encoded to be counted.
         if len(value) > self.max_bytes or len(value.encode("utf-8", "surrogatepass")) > self.max_bytes:
             raise TooLarge(
                 f"{self.label} has more than {self.max_bytes:,} bytes, which is its limit; shorten it"
@@ -79,16 +87,19 @@ class Argument:
 
     @property
     def range(self) -> str:
-        """What it may be, in words; empty where anything may be."""
+        """What it may be, in words; empty if there is no limit."""
         if self.choices:
-            return f"{', '.join(self.choices[:-1])} or {self.choices[-1]}"
-        if self.kind in (int, float) and not (math.isinf(self.least) and math.isinf(self.most)):
-            return f"from {self.least:g} to {self.most:g}"
-        return ""
+            *others, last = self.choices
+            return f"{', '.join(others)} or {last}" if others else last
+        if self.kind not in (int, float) or (math.isinf(self.least) and math.isinf(self.most)):
+            return ""
+        if math.isinf(self.most):
+            return f"{_digits(self.least)} or more"
+        return f"from {_digits(self.least)} to {_digits(self.most)}"
 
 
 def checked(known: Iterable[Argument], given: Mapping[str, Any], unknown: str) -> dict[str, Any]:
-    """What was given, each checked, without what is None. `unknown` begins the text about any other name."""
+    """All values that are not None, checked. `unknown` begins the error about a name that is not known."""
     by_name = {argument.name: argument for argument in known}
     taken = {}
     for name, value in given.items():
@@ -99,7 +110,13 @@ def checked(known: Iterable[Argument], given: Mapping[str, Any], unknown: str) -
     return taken
 
 
+def _digits(limit: float) -> str:
+    return f"{limit:,}" if isinstance(limit, int) else f"{limit:g}"
+
+
 def _described(value: object) -> str:
+    if isinstance(value, int) and value.bit_length() > 10_000:  # longer ones Python refuses to write
+        return "a number of thousands of digits"
     if isinstance(value, str | bool | int | float) or value is None:
         return shown(repr(value))
     return f"a {type(value).__name__}"

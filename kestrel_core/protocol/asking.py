@@ -18,7 +18,7 @@ from typing import Any, Generic, Literal, Self, TypedDict, TypeVar, Unpack, cast
 from kestrel_core.protocol.errors import InvalidRequest
 from kestrel_core.protocol.fields import BY_NAME, OLD_NAMES, SETTINGS
 from kestrel_core.protocol.messages import Chunk, EngineResult, Request, parse_settings
-from kestrel_core.protocol.names import nearest
+from kestrel_core.protocol.names import nearest, shown
 from kestrel_core.protocol.results import Answer, Caption, Detection, Points, Segments
 
 SpatialRefs = Sequence[Sequence[float]]
@@ -66,11 +66,14 @@ def make_request(
 ) -> Request:
     """A request from the keywords of a call.
 
-    What is neither a setting nor of the request itself is an argument. `takes` names those of a skill that is
-    known here; without it they are the server's, or the engine's, to judge.
+    A keyword that is neither a setting nor one of `OF_A_REQUEST` is an argument of the skill. `takes` names
+    the arguments of a skill that is known here; without it, the engine or the server checks them.
     """
     given = {**(arguments or {}), **options}
-    settings = dict(given.pop("settings", None) or {})
+    settings = given.pop("settings", None) or {}
+    if not isinstance(settings, Mapping):
+        raise InvalidRequest(f"settings are a {type(settings).__name__}; they must be names and values")
+    settings = dict(settings)
     for name in SETTINGS.keys() & given.keys():
         if given[name] is not None and settings.get(name) is not None:
             raise InvalidRequest(f"{name} is given twice, as a keyword and in settings")
@@ -88,7 +91,7 @@ def make_request(
                 f"{skill} takes no {name}{nearest(name, (*takes, *SETTINGS, *OF_A_REQUEST))}"
             )
     if not isinstance(stream, bool):
-        raise InvalidRequest(f"stream is {stream!r}; it must be true or false")
+        raise InvalidRequest(f"stream is {shown(stream)}; it must be true or false")
     return Request(
         skill=skill,
         arguments=own,
@@ -111,7 +114,7 @@ def make_call(
 ) -> Request:
     """The request of a method such as `query`, which knows what its skill takes."""
     given = dict(options)
-    stream = given.pop("stream", stream)  # of a method without it: the skill's spec refuses the request
+    stream = given.pop("stream", stream)  # detect and its like have no `stream`: their spec refuses it
     known = (*arguments, *takes)
     return make_request(skill, image, given, stream=stream, arguments=arguments, takes=known)
 
@@ -119,7 +122,7 @@ def make_call(
 def check_timeout(timeout_s: Any) -> float:
     is_number = isinstance(timeout_s, int | float) and not isinstance(timeout_s, bool)
     if not is_number or not 0 < timeout_s < float("inf"):
-        raise InvalidRequest(f"timeout_s is {timeout_s!r}; it must be a number of seconds, more than 0")
+        raise InvalidRequest(f"timeout_s is {shown(timeout_s)}; it must be a number of seconds, more than 0")
     return float(timeout_s)
 
 
@@ -128,8 +131,7 @@ class AnswerStream(ABC, Generic[R]):
 
     @abstractmethod
     def cancel(self) -> None:
-        """Its pages and slot are free within one step; `result` then tells what was said so far, or
-        raises."""
+        """Free its pages and slot within one step. `result` then gives what was said so far, or raises."""
 
     @abstractmethod
     async def result(self) -> R:
@@ -182,7 +184,7 @@ class AsyncCalls(ABC):
     ) -> Any:
         """A request as it is, or a skill by name; `submit(tokens=[...])` continues raw prompt tokens.
 
-        Gives the result, or for a request that streams its stream.
+        Returns the result, or the stream if the request asks for one.
         """
         if isinstance(skill, Request):
             request = skill
@@ -191,7 +193,7 @@ class AsyncCalls(ABC):
         answers = await self.open(request)
         if request.stream:
             return answers
-        async with answers:  # so that whoever is cancelled while waiting takes the request along
+        async with answers:  # so that the request is cancelled if the waiting task is
             return await answers.result()
 
     @overload
@@ -250,7 +252,7 @@ class AsyncCalls(ABC):
         return cast(Segments, await self._call("segment", image, {"object": object}, options, takes=REFS))
 
     async def ask(self, skill: str, image: Any = None, *, stream: bool = False, **arguments: Any) -> Any:
-        """Any skill by its name. What is no setting is an argument of the skill, and checked by it."""
+        """Any skill by its name. Keywords that are not settings are arguments, which the skill checks."""
         return await self.submit(make_request(skill, image, arguments, stream=stream))
 
     async def _call(

@@ -1,4 +1,4 @@
-"""The error tree. Each type fixes its wire code, its finer reason and its HTTP status; nobody parses texts.
+"""The error tree. Each type fixes its wire code, its finer reason and its HTTP status; no text is parsed.
 
                                 code          reason                status
     KestrelError                INTERNAL      internal              500     anything we raise on purpose
@@ -17,8 +17,8 @@
     ├── BadCheckpoint           INVALID_ARG   bad_checkpoint        500     unusable weights; stops the start
     └── ServerUnreachable       UNAVAILABLE   unreachable           503     no server, or none any more
 
-On the wire an error is `CODE: reason: text`, and `CODE: text` for the first of a code in this tree, whose
-reason would add nothing. A client gets the same class back by these first words (`error_from_text`).
+On the wire an error is `CODE: reason: text`. The first class of each code in this tree leaves out its reason,
+which would add nothing: `CODE: text`. A client finds the same class by these first words (`error_from_text`).
 
 A text says what was asked, what the limit is, and what to do. It is a sentence or two, holds no traceback
 and, over the wire, no path.
@@ -110,8 +110,14 @@ class ServerUnreachable(KestrelError):
     status = 503
 
 
+def caused(error: KestrelError, cause: Exception) -> KestrelError:
+    """The same error, for a log to say what caused it. Otherwise only `raise ... from` notes that."""
+    error.__cause__ = cause
+    return error
+
+
 def error_from_text(message: str) -> KestrelError:
-    """The error that a message of ours stands for; anybody else's words are an `EngineFailed`."""
+    """The error that a message of ours stands for; any other text is an `EngineFailed`."""
     code, _, text = message.partition(": ")
     reason, _, rest = text.partition(": ")
     kinds: list[type[KestrelError]] = [*_tree(KestrelError), KestrelError]

@@ -132,11 +132,11 @@ LATER = (
     "INCLUDE",
 )
 
-# Names of older versions; whoever uses one in Python is told the name of today.
+# Names of older versions. In Python they are refused with the name of today.
 OLD_NAMES = {"max_new_tokens": "max_tokens", "max_points": "max_objects"}
 
-# Of a request over HTTP what is no input by its exact name arrives as a parameter. These are known; the
-# others begin with `triton_` or `sequence_` and are Triton's own.
+# Over HTTP, everything that is not exactly the name of an input arrives as a parameter. These parameters are
+# ours; those that begin as `TRITONS_OWN` says are Triton's.
 PARAMETERS = {
     "spatial_refs": "rows of SPATIAL_REFS as a JSON string, since HTTP JSON cannot carry nested lists",
     "timeout": "microseconds that the request may take",

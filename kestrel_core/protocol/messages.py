@@ -93,7 +93,7 @@ class EngineResult:
 
 
 class Finished(NamedTuple):
-    """The last event of a request that was answered. `rest` is the text no chunk had yet."""
+    """The last event of a request that was answered. `rest` is the text that no chunk held yet."""
 
     result: EngineResult
     rest: Chunk

@@ -1,11 +1,11 @@
-"""What to say about a name that nobody knows: the nearest one that somebody does."""
+"""Error texts about foreign names and values: the nearest known name, and a value cut short."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """`; did you mean max_tokens?`, or a list of all that is known where nothing comes near."""
+    """`; did you mean max_tokens?`, or a list of all that is known if none is near."""
     names = list(known)
     by_lower = {one.lower(): one for one in names}
     close = get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)

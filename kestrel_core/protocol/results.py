@@ -1,8 +1,8 @@
 """What comes back, typed: a class for each kind of answer, over the document of the contract.
 
 Coordinates are fractions of the picture, (0, 0) top left. `output` is the answer as it came, with whatever
-has no type here (`logprobs`, what a skill of your own gives). The class follows from what `output` holds, so
-a skill nobody here has heard of gets one too.
+has no type here (`logprobs`, what a skill of your own gives). The class follows from the keys of `output`, so
+the result of a skill of your own can have one too.
 """
 
 from dataclasses import dataclass, fields
@@ -83,7 +83,7 @@ class Segments(EngineResult):
         return tuple(Segment(part["svg_path"], _box(part["bbox"])) for part in self.output["segments"])
 
 
-KINDS: dict[str, type[EngineResult]] = {
+BY_KEY: dict[str, type[EngineResult]] = {
     "answer": Answer,
     "caption": Caption,
     "objects": Detection,
@@ -94,12 +94,12 @@ KINDS: dict[str, type[EngineResult]] = {
 
 def typed(result: EngineResult) -> EngineResult:
     """The same, as the class that its output asks for."""
-    kind = next((kind for key, kind in KINDS.items() if key in result.output), EngineResult)
+    kind = next((kind for key, kind in BY_KEY.items() if key in result.output), EngineResult)
     return kind(**{field.name: getattr(result, field.name) for field in fields(EngineResult)})
 
 
 def check(result: EngineResult) -> None:
-    """Raises KeyError, TypeError or ValueError where the output is not as the contract has it."""
+    """Raises KeyError, TypeError or ValueError if the output does not follow the contract."""
     for name in ("reasoning", "objects", "points", "segments"):
         getattr(result, name, None)
 

@@ -8,7 +8,6 @@ server's model, the clients and the gateway share it. Errors travel as their `wi
 import base64
 import binascii
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any
@@ -46,12 +45,10 @@ def encode_request(request: Request) -> tuple[dict[str, list[Any]], dict[str, st
     for key, value in request.arguments.items():
         if value is None:
             continue
-        if (
-            key == "spatial_refs"
-        ):  # not the tensor: points and boxes may be mixed, and a tensor's rows may not
+        if key == "spatial_refs":  # a tensor's rows have one length, so points and boxes could not be mixed
             parameters[key] = json.dumps(_rows(value))
         elif key in ARGUMENTS:
-            tensors[ARGUMENTS[key].name] = [value]
+            tensors[ARGUMENTS[key].name] = [ARGUMENTS[key].argument.check(value)]
         else:
             own[key] = value
     for key, field in SETTINGS.items():
@@ -78,7 +75,7 @@ def decode_request(
     """A request from tensor values: each a flat sequence, or rows of numbers for SPATIAL_REFS.
 
     `parameters` are the request's own: `spatial_refs` as a JSON string, and `timeout`. Whether the skill
-    takes what is here is its `SkillSpec`'s to say; nothing here costs more for a longer text.
+    takes these arguments is checked later, against its `SkillSpec`. A longer text costs no more here.
     """
     parameters = parameters or {}
     for name in parameters:
@@ -169,7 +166,7 @@ def decode_response(text: str | bytes) -> Chunk | Finished:
 
 
 def _refuse_unknown_parameter(name: str) -> None:
-    """Over HTTP, whatever is no input by its exact name ends up as a parameter."""
+    """Over HTTP, everything that is not exactly the name of an input arrives as a parameter."""
     if name in PARAMETERS or name == "id" or name.startswith(TRITONS_OWN):
         return
     if name.upper() in BY_NAME:
@@ -180,7 +177,7 @@ def _refuse_unknown_parameter(name: str) -> None:
 
 
 def _value(field: Field, value: Any) -> Any:
-    """What a tensor holds, checked as far as that costs nothing."""
+    """What a tensor holds. Only cheap checks are made here."""
     count = len(value)
     if field.dims == (-1,):
         if count > field.argument.max_items:
@@ -240,7 +237,7 @@ def _spatial_refs(tensor: Any, text: Any) -> list[list[float]] | None:
 def _rows(refs: Sequence[Sequence[float]]) -> list[list[float]]:
     try:
         return [[float(number) for number in row] for row in refs]
-    except TypeError:
+    except (TypeError, ValueError, OverflowError):
         raise InvalidRequest(REFS_FORM) from None
 
 
@@ -264,11 +261,10 @@ def _parse_own_arguments(text: str | None) -> dict[str, Any]:
 
 
 def _timeout_s(microseconds: Any) -> float | None:
-    if isinstance(microseconds, bool) or not isinstance(microseconds, int | float):
-        raise InvalidRequest(f"timeout is {microseconds!r}; it is a number of microseconds")
-    if not math.isfinite(microseconds) or microseconds < 0:
-        raise InvalidRequest(f"timeout is {microseconds}; it is a number of microseconds, 0 for none")
-    return microseconds / 1e6 if microseconds else None
+    is_number = isinstance(microseconds, int | float) and not isinstance(microseconds, bool)
+    if not is_number or not 0 <= microseconds < 2**63:
+        raise InvalidRequest(f"timeout is {shown(microseconds)}; it is a number of microseconds, 0 for none")
+    return microseconds / 1e6 or None
 
 
 def _looks_like_base64(data: bytes) -> bool:

@@ -106,7 +106,7 @@ class CudaRuntime:
             "image_cells": (np.int64, (max_images * self._prefix,)),
         }
         tables: dict[str, Field] = {"indices": (np.int32, (max_rows * -(-max_context // page_size),))}
-        # Large steps stage their readouts alone. Of the page tables only the part in use is sent.
+        # Large steps stage only their readouts. Only the part of the page tables that is in use is sent.
         self._staging = Staging(
             [("readouts", CapturedReadouts.fields(max_batch)), ("rows", rows), ("page tables", tables)],
             weight.device,
@@ -128,7 +128,7 @@ class CudaRuntime:
 
     @property
     def used_bytes(self) -> int:
-        """Of the device's memory, by all processes."""
+        """Bytes of the device's memory that all processes use."""
         free, total = torch.cuda.mem_get_info(self._device) if self._on_cuda else (0, 0)
         return total - free
 
@@ -148,7 +148,7 @@ class CudaRuntime:
         return {"runtime": "cuda", "attention": self._attention.name, "graphs": self._graphs_in_use()}
 
     def _graphs_in_use(self) -> str:
-        """Of the sizes of steps, readouts and batches of pictures that there can be."""
+        """Whether all, some or none of the sizes of steps, readouts and batches of pictures are captured."""
         captured, possible = self.encode_image.captured
         captured += sum(bucket.forward is not None for bucket in self._buckets) + self._readouts.num_captured
         possible += len(self._buckets) + len(self._readouts.sizes)

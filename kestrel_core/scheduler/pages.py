@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 
 class PagePool:
-    """Pages 1 to `num_pages - 1`. Page 0 is scratch: padding writes there, so nobody ever holds it."""
+    """Pages 1 to `num_pages - 1`. Page 0 is scratch: padding writes there, so it is never held."""
 
     def __init__(self, num_pages: int) -> None:
         assert num_pages > 0, "page 0 is always there"

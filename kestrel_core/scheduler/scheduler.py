@@ -19,7 +19,7 @@ from typing import Any
 
 from kestrel_core.loop.sequence import GO_ON, Outcome, Sequence
 from kestrel_core.loop.step import NOT_RUNNING, Input, Kind, Readout, Running, Sample, Span, StepPlan
-from kestrel_core.protocol.errors import EngineFailed, KestrelError
+from kestrel_core.protocol.errors import EngineFailed, KestrelError, caused
 from kestrel_core.scheduler.pages import PagePool
 from kestrel_core.scheduler.prefix_cache import PrefixCache
 
@@ -131,9 +131,8 @@ class Scheduler:
         prefills: list[Span] = []
         for sequence in prefilling:
             budget -= self._prefill(sequence, budget, prefills)
-        if (
-            num_preemptions == self.num_preemptions
-        ):  # otherwise those that were preempted would come straight back
+        # Otherwise those that were preempted just now would come straight back.
+        if num_preemptions == self.num_preemptions:
             self._start_waiting(budget, prefills)
         if prefills:
             spans += prefills
@@ -171,13 +170,13 @@ class Scheduler:
         self.prefix_cache.check()
         own = sum(len(s.running.pages) - len(s.prefix.pages) for s in self._running)
         held = self.pool.num_pages - 1 - self.pool.num_free
-        assert held == own + self.prefix_cache.num_cached_pages, "a page is held by nobody we know"
+        assert held == own + self.prefix_cache.num_cached_pages, "a page is neither a sequence's nor cached"
         slots = sorted(self._free_slots + [s.slot for s in self._running])
         assert slots == list(range(1, self._limits.max_running + 1)), "a slot is lost or used twice"
         waiting = sum(not s.ended and not s.slot for _, _, s in self._waiting)
         assert waiting == self._num_waiting, "the queue is miscounted"
         roots = {s.root for s in self._running if len(s.prefix.pages) * self._page_size < s.image_length}
-        assert self._building <= roots, "an image is awaited that nobody computes"
+        assert self._building <= roots, "an image is awaited that no sequence computes"
 
     # The steps of a plan
 
@@ -217,8 +216,11 @@ class Scheduler:
 
     def _readout(self, sequence: Sequence, ahead: int = 0) -> Readout | None:
         try:
-            return sequence.reply.readout(ahead)
-        except Exception as error:  # a skill may be anybody's code; only its own request fails
+            readout = sequence.reply.readout(ahead)
+            if readout is None and not ahead:
+                raise ValueError("the reply names no readout for its next sample, so it would never end")
+            return readout
+        except Exception as error:  # a skill is not always our code; only its own request fails
             sequence.reply = LostReply(error)
             return sequence.reply.readout(ahead)
 
@@ -295,7 +297,8 @@ class Scheduler:
                 outcome = Outcome(text, cut.rest, finish=finish, reasoning=reasoning)
         except Exception as error:  # as in `_readout`
             kind = type(error).__name__
-            return self.fail(sequence, EngineFailed(f"the skill could not read the model's output ({kind})"))
+            failed = EngineFailed(f"the skill could not read the model's output ({kind})")
+            return self.fail(sequence, caused(failed, error))
         sequence.num_taken += 1
         first = sequence.verified < sequence.image_length or sequence.num_taken == 1
         sequence.verified = stop

@@ -1,7 +1,7 @@
-"""A skill's arguments out of a request whose skill has been checked, and points and boxes as inputs."""
+"""Arguments that have a tensor of their own, and points and boxes as inputs of the model."""
 
 import math
-from typing import Any, TypeVar
+from typing import Any
 
 from kestrel_core.loop.step import Coord, Input, Size
 from kestrel_core.protocol.arguments import Argument
@@ -10,8 +10,6 @@ from kestrel_core.protocol.fields import ARGUMENTS
 from kestrel_core.protocol.messages import Request
 from kestrel_core.protocol.names import shown
 
-T = TypeVar("T")
-
 
 def takes(name: str, required: bool = False) -> Argument:
     """One of the arguments that have a tensor of their own."""
@@ -19,20 +17,8 @@ def takes(name: str, required: bool = False) -> Argument:
     return Argument(**{**{key: getattr(argument, key) for key in Argument.__slots__}, "required": required})
 
 
-def argument(request: Request, name: str, kind: type[T], default: T | None = None) -> T:
-    """The named argument, or `default`; without a default it is required."""
-    value = request.arguments.get(name)
-    if value is None:
-        value = default
-    if value is None:
-        raise InvalidRequest(f"{name.upper()} is required for {request.skill}")
-    if not isinstance(value, kind):
-        raise InvalidRequest(f"{name.upper()} is a {type(value).__name__}; it must be a {kind.__name__}")
-    return value
-
-
 def spatial_inputs(request: Request) -> tuple[Input, ...]:
-    """A point is fed as its two coordinates, a box as its centre's two and its size."""
+    """A point is fed as its two coordinates; a box as the two of its centre, and its size."""
     refs = request.arguments.get("spatial_refs")
     return () if refs is None else tuple(part for row in refs for part in _spatial_ref(row))
 

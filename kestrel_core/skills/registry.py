@@ -1,20 +1,21 @@
 """Which skills there are: the built-in ones, those of installed packages, and those that `KESTREL_SKILLS`
 names.
 
-One registry for all who ask: the engine and the Triton model serve by it, requests are checked by it, command
-lines and documents list it.
+There is one registry: the engine and the Triton model look skills up in it, requests are checked against it,
+and command lines and documents list it.
 """
 
 import importlib
 import importlib.util
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 
 from kestrel_core.protocol.arguments import checked
 from kestrel_core.protocol.errors import InvalidRequest, UnknownSkill
+from kestrel_core.protocol.fields import ARGUMENTS
 from kestrel_core.protocol.messages import Request
 from kestrel_core.protocol.names import nearest, shown
 from kestrel_core.skills.segment import SegmentSkill
@@ -36,12 +37,12 @@ class SkillRegistry:
             self._skills[skill.name] = skill
 
     def with_skill(self, *skills: SkillSpec) -> "SkillRegistry":
-        """These too; one of a name that is taken replaces the other."""
-        names = {skill.name for skill in skills}
+        """A registry with these too. A new skill replaces one of the same name."""
+        names = {getattr(skill, "name", "") for skill in skills}
         return SkillRegistry([*(one for one in self._skills.values() if one.name not in names), *skills])
 
     def __iter__(self) -> Iterator[SkillSpec]:
-        """Those that are told of."""
+        """All but the hidden ones."""
         return (skill for skill in self._skills.values() if not skill.hidden)
 
     @property
@@ -56,9 +57,12 @@ class SkillRegistry:
         return self._skills[name]
 
     def check(self, request: Request) -> SkillSpec:
-        """The skill of a request that it can take. Costs the same however long the request's texts are."""
+        """The skill of a request, which can take all of it. Long texts cost no more than short ones."""
         skill = self[request.skill]
-        given = {key: value for key, value in request.arguments.items() if not _is_nothing(value)}
+        own = {argument.name for argument in skill.arguments}
+        # Some clients fill in every input: a false REASONING is taken by skills that do not know it.
+        unset = {key for key, value in request.arguments.items() if value is False and key in ARGUMENTS}
+        given = {key: value for key, value in request.arguments.items() if key in own or key not in unset}
         taken = checked(skill.arguments, given, f"{skill.name} takes no")
         for argument in skill.arguments:
             value = taken.get(argument.name)
@@ -82,11 +86,6 @@ class SkillRegistry:
                 raise InvalidRequest(f"{name.upper()} means nothing to {skill.name}{instead}; leave it out")
 
 
-def _is_nothing(value: object) -> bool:
-    """What clients send that fill in every field: as good as left out."""
-    return value is None or value is False
-
-
 def builtin_skills() -> SkillRegistry:
     return SkillRegistry(
         [QuerySkill(), CaptionSkill(), DetectSkill(), PointSkill(), SegmentSkill(), TokensSkill()]
@@ -99,20 +98,27 @@ def installed_skills(named: str | None = None) -> SkillRegistry:
     """
     found: list[SkillSpec] = []
     for entry in metadata.entry_points(group=GROUP):
-        found += _skills_of(entry.load(), entry.value)
+        found += _skills_at(entry.value, entry.load)
     for place in filter(None, (part.strip() for part in (named or "").split(","))):
-        found += _skills_of(_load(place), place)
+        found += _skills_at(place, lambda place=place: _load(place))  # type: ignore[misc]
     return builtin_skills().with_skill(*found)
+
+
+def _skills_at(place: str, load: Callable[[], object]) -> list[SkillSpec]:
+    try:
+        return _skills_of(load(), place)
+    except InvalidRequest:
+        raise
+    except Exception as error:  # it is not our code
+        said = f"{type(error).__name__}: {error}"
+        raise InvalidRequest(f'skills names "{shown(place)}", which cannot be loaded: {said}') from error
 
 
 def _load(place: str) -> object:
     module_name, _, name = place.rpartition(":")
     if not module_name or not name:
         raise InvalidRequest(f'skills names "{shown(place)}"; it takes module:name or file.py:name')
-    try:
-        module = _module(module_name)
-    except ImportError as error:
-        raise InvalidRequest(f'skills names "{shown(place)}", which cannot be imported: {error}') from error
+    module = _module(module_name)
     if not hasattr(module, name):
         raise InvalidRequest(f'skills names "{shown(place)}", and {module_name} has no {name}')
     return getattr(module, name)
@@ -125,11 +131,11 @@ def _module(name: str) -> ModuleType:
         if spec is None or spec.loader is None or not path.is_file():
             raise ImportError(f"there is no file {path.name}")
         module = importlib.util.module_from_spec(spec)
-        sys.modules.setdefault(path.stem, module)
+        sys.modules.setdefault(path.stem, module)  # where dataclasses and pickles look for it
         spec.loader.exec_module(module)
         return module
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
-        sys.path.append(str(Path.cwd()))  # where the server was started, as other servers do it
+        sys.path.append(str(Path.cwd()))  # where the server was started
     return importlib.import_module(name)
 
 

@@ -1,7 +1,7 @@
 """Segment: boxes with the outline of what is in them.
 
-The published weights keep their prompt and path tokens to themselves, so the skill is refused unless the
-config has `tokenizer.templates.segment`; `moondream-tiny` does. The grammar is our own. Behind the prompt
+The prompt and path tokens of the published weights are not public, so the skill is refused unless the config
+has `tokenizer.templates.segment`; `moondream-tiny` does. The grammar is our own. After the prompt
 
     prefix, the words " " + object, suffix
 
@@ -17,8 +17,8 @@ x, y and size are those of detect: the box's centre and its sides. A vertex is r
 its top left corner, (1, 1) its bottom right one. Subpaths are closed and fill by the even-odd rule: a second
 one inside the first is a hole. Each becomes `M x y L x y ... Z`, still relative to the box, in `svg_path`.
 
-Models err, and are read kindly: an x without its y is dropped, and so is a subpath of fewer than three
-vertices, which encloses nothing. An object whose path was not closed is left out, as half an outline is none.
+Models make mistakes: an x without its y is dropped, and so is a subpath of fewer than three vertices, which
+encloses nothing. An object whose path was not closed is left out, as half an outline is none.
 """
 
 from typing import Any
@@ -57,7 +57,7 @@ class SegmentSkill(SkillSpec):
 
 
 class OutlinesReply:
-    """Reads object by object: a fixed beginning, then a path as long as the model goes on."""
+    """Reads object by object: a fixed beginning, and then a path until the model closes it."""
 
     def __init__(self, request: Request, language: Language) -> None:
         ids, dialog = language.config.tokenizer, language.config.dialog
@@ -123,7 +123,7 @@ class OutlinesReply:
         self._objects_left -= 1
         if not self._objects_left or not self._path_left:
             return Outcome(finish="length")
-        # What was planned ahead would have read more of the path; feeding something else makes it void.
+        # A step planned ahead reads more of the path; feeding something else makes it void.
         return Outcome(feed=(self._ids.end_ground_id,))
 
     def cut(self) -> Outcome:

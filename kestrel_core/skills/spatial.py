@@ -1,4 +1,4 @@
-"""Point and detect: x, y (and a size), as long as the model says that there is another one."""
+"""Point and detect: x and y (and a size) of one object after the other, until the model ends."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ class PointSkill(SkillSpec):
     settings = OF_OBJECTS
     answers = "`points`"
     with_size = False
-    template = "point"  # the model's own, which a skill made of this one keeps
+    template = "point"  # of the model's config; a subclass with another name still asks by it
 
     def prompt(self, request: Request, language: Language) -> Prompt:
         refs = spatial_inputs(request)
@@ -46,7 +46,7 @@ class DetectSkill(PointSkill):
 
 
 class ObjectsReply:
-    """Reads in a fixed round: another one and its x, then y, then perhaps the size."""
+    """Reads each object in the same order: whether there is another and its x, its y, perhaps its size."""
 
     def __init__(self, request: Request, language: Language, with_size: bool) -> None:
         ids, dialog = language.config.tokenizer, language.config.dialog

@@ -1,12 +1,12 @@
 """What a skill is: how to ask the model for something, what that takes, and how to read the answer.
 
-A `SkillSpec` says in data what it takes and whether it streams; whoever checks a request, writes a help text
-or a page of documentation reads that. Its two methods turn a request into a prompt and a reply, and the
-engine knows nothing else about it.
+A `SkillSpec` says as data what it takes and whether it streams: requests are checked against that, and help
+texts and documents are made of it. Its two methods turn a request into a prompt and a reply. The engine knows
+nothing else about it.
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from kestrel_core.intake.tokenizer import Tokenizer
@@ -36,13 +36,22 @@ class SkillSpec(ABC):
 
     name: str
     meaning: str = ""  # in a few words, for help texts
-    arguments: tuple[Argument, ...] = ()  # those of `fields` come as tensors, all others in ARGUMENTS
+    arguments: tuple[Argument, ...] = ()  # those in `protocol.fields` come as tensors, others in ARGUMENTS
     image: Literal["required", "optional"] = "required"
     streams: bool = False
     greedy: bool = False  # True: samples are always the likeliest, whatever temperature is asked for
     settings: tuple[str, ...] = tuple(SETTINGS)  # those that mean something to it
     answers: str = ""  # what its output holds, for documents
-    hidden: bool = False  # True: for callers in this process, and not told of
+    hidden: bool = False  # True: help texts, documents and error texts do not mention it
+
+    def with_defaults(self, request: Request) -> Request:
+        """The request, with the defaults of arguments that it leaves out."""
+        defaults = {
+            argument.name: argument.default
+            for argument in self.arguments
+            if argument.default is not None and request.arguments.get(argument.name) is None
+        }
+        return replace(request, arguments={**request.arguments, **defaults}) if defaults else request
 
     @abstractmethod
     def prompt(self, request: Request, language: Language) -> Prompt:

@@ -1,4 +1,4 @@
-"""Query and caption: text answers, with reasoning and its grounded points before them if asked."""
+"""Query and caption: texts, for a query also the reasoning before the answer and its grounded points."""
 
 from typing import Any
 
@@ -62,7 +62,7 @@ class CaptionSkill(SkillSpec):
 
 
 class TokensSkill(SkillSpec):
-    """Raw prompt tokens, continued as text. Behind an image they follow its prefix, else they are all."""
+    """Raw prompt tokens, continued as text. They follow the image prefix, or are the whole prompt."""
 
     name = "tokens"
     arguments = (Argument("tokens", list, "ids to continue", required=True, max_items=1_000_000),)
@@ -191,7 +191,7 @@ class ReasoningReply:
         return self._answer.cut()._replace(reasoning=self._stream.finish())
 
     def _begin_the_answer(self, shown: str, last: Sample | None = None) -> Outcome:
-        # The last thought is part of the sequence; an answer token is not, only the suffix it asks for.
+        # The last thought is fed before the suffix. An answer token is not: the suffix takes its place.
         self._answering = True
         suffix = self._ids.templates.query.suffix
         feed = suffix if last is None else (last.feed, *suffix)
@@ -208,7 +208,7 @@ class ReasoningReply:
 
 
 class StopStrings:
-    """Holds back text that may be the beginning of a stop string; once one is met, nothing more comes."""
+    """Holds back text that may begin a stop string. Once a stop string is met, there is no more text."""
 
     def __init__(self, stops: tuple[str, ...]) -> None:
         self._stops = stops

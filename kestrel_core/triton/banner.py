@@ -63,7 +63,7 @@ def _client() -> str:
 
 
 def _typed(host: str) -> str:
-    """A host as somebody on this machine would type it."""
+    """A host as it would be typed on this machine."""
     if host in ("127.0.0.1", "0.0.0.0", "::", "::1"):
         return "localhost"
     return f"[{host}]" if ":" in host else host

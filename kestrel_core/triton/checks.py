@@ -1,4 +1,4 @@
-"""What can be known to go wrong before a server is started. Each check raises one sentence and a remedy."""
+"""Checks before a server is started. Each raises one sentence that says what is wrong and what to do."""
 
 import re
 import shutil
@@ -14,7 +14,7 @@ SHARED_MEMORY = Path("/dev/shm")
 NEEDED_BYTES, WANTED_BYTES = 32 * 2**20, 256 * 2**20
 GPU_DEVICES = (Path("/dev/nvidiactl"), Path("/dev/nvhost-ctrl-gpu"), Path("/dev/dxg"))  # also Jetson, WSL
 DEVICE = re.compile(r"cpu|cuda(:\d+)?")
-# Flags of tritonserver that are options of ours: given twice, we would ask for readiness at the wrong place.
+# Flags of tritonserver that are options of ours. If both were given, readiness would be asked for elsewhere.
 OURS = {
     "--http-address": "--host",
     "--grpc-address": "--host",
@@ -54,7 +54,7 @@ def free_shared_memory() -> int:
 
 
 def check_shared_memory(free: int, console: Console) -> None:
-    """Pictures reach the model through it; a container has 64 MB unless told otherwise."""
+    """Pictures reach the model through it. A container has 64 MB of it by default."""
     advice = "start the container with --shm-size=1g"
     if free < NEEDED_BYTES:
         raise KestrelError(
@@ -68,6 +68,10 @@ def check_ports(host: str, ports: Mapping[str, int]) -> None:
     for name, port in ports.items():
         if list(ports.values()).count(port) > 1:
             raise KestrelError(f"port {port} is given twice; {', '.join(ports)} need one each")
+        if not 0 < port < 2**16:
+            raise KestrelError(
+                f"port {port} of {host} cannot be used: ports are 1 to 65535; choose with --{name}-port"
+            )
         try:
             [family, kind, protocol, _, _], *_ = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
         except OSError as error:
@@ -78,8 +82,6 @@ def check_ports(host: str, ports: Mapping[str, int]) -> None:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind((host, port))
-            except (OSError, OverflowError) as error:
-                reason = getattr(error, "strerror", None) or error
-                raise KestrelError(
-                    f"port {port} of {host} cannot be used ({reason}); choose with --{name}-port or --host"
-                ) from None
+            except OSError as error:
+                reason = f"{error.strerror}; choose with --{name}-port or --host"
+                raise KestrelError(f"port {port} of {host} cannot be used: {reason}") from None

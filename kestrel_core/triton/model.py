@@ -37,13 +37,13 @@ log = logging.getLogger("kestrel")
 
 
 class TritonPythonModel:
-    skills: SkillRegistry | None = None  # None: those every server has; a subclass may bring its own
+    skills: SkillRegistry | None = None  # None: built-in and installed ones; a subclass may have its own
 
     def initialize(self, args: dict[str, str]) -> None:
         from kestrel_core.build import build_engine  # late: Triton may import this file only to look at it
 
         logging.basicConfig(format="%(levelname)s %(name)s: %(message)s")
-        # A thread that sends gives the GIL up. With Python's own interval of 5 ms it would wait long for it.
+        # A thread that sends gives up the GIL, and would wait up to Python's 5 ms to get it back.
         sys.setswitchinterval(0.0005)
         self.pb_utils = import_module("triton_python_backend_utils")  # exists in Triton's process alone
         self.instance = args["model_instance_name"].rpartition("_")[2]
@@ -84,10 +84,10 @@ class TritonPythonModel:
                 outgoing.put(EngineFailed(f"the request could not be taken in ({type(error).__name__})"))
 
     def parse(self, triton_request: Any) -> Request:
-        """Sizes are checked before values are converted, because every request waits while Python does that.
+        """Sizes are checked before values are converted, because all requests wait while Python converts.
 
-        Nothing can be saved before `as_numpy`: Triton's stub has made the objects of a STRING input before it
-        calls `execute`, and the arrays of other types are views of shared memory.
+        `as_numpy` itself costs little: Triton's stub makes the objects of a STRING input before it calls
+        `execute`, and the arrays of other types are views of shared memory.
         """
         values = {tensor.name(): tensor.as_numpy() for tensor in triton_request.inputs()}
         parameters = triton_request.parameters() or "{}"
@@ -121,7 +121,7 @@ class TritonPythonModel:
             if call.is_cancelled():
                 self.engine.loop.cancel(ticket)
         if not self.engine.loop.healthy and not tickets and not self.has_given_up:
-            log.critical("the engine is broken and everybody has been told; asking the server to end")
+            log.critical("the engine is broken and every caller has been told; asking the server to end")
             self.has_given_up = True
             os.kill(os.getppid(), signal.SIGTERM)
 

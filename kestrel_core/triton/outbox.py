@@ -1,8 +1,8 @@
 """The outbox: a few threads send the responses, so that the engine's one thread never waits for a client.
 
-A response costs the same whatever its size, so all that waits for one request goes out together. The first
-text and the end of an answer are sent at once, everything between them at most once per `pause_s`. One thread
-at a time sends the responses of a request.
+A response costs the same whatever its size, so all that waits for one request is sent together. The first
+text and the end of an answer are sent at once, the text between them at most once per `pause_s`. The
+responses of one request are sent by one thread at a time.
 """
 
 import logging
@@ -52,23 +52,36 @@ class Outgoing:
         while True:
             with self._lock:
                 events, self._waiting = self._waiting, []
-            for document, last in self._coalesce(events):
-                try:
-                    self._send(document, last)
-                except Exception:
-                    log.exception("a response could not be sent")
-                    self._lost = True  # which the last response then says
+            self._deliver(events)
             with self._lock:
-                # An end that came meanwhile is sent by this thread: behind others in the queue it could find
-                # the outbox closed.
+                # An end that came meanwhile is sent by this thread. Put into the queue again, it could come
+                # after the marks that stop the threads.
                 if not self._waiting or isinstance(self._waiting[-1], Chunk):
                     self._state = "idle"
                     if self._waiting:
                         self._hand_over()
                     return
 
+    def _deliver(self, events: list[Event]) -> None:
+        try:
+            for document, last in self._coalesce(events):
+                self._try_to_send(document, last)
+        except Exception as error:  # the text that a skill gave is no text; this thread has others to serve
+            log.exception("a response could not be written")
+            self._lost = True
+            if not isinstance(events[-1], Chunk):
+                kind = type(error).__name__
+                self._try_to_send(EngineFailed(f"the answer's text cannot be written ({kind})"), True)
+
+    def _try_to_send(self, document: str | KestrelError, last: bool) -> None:
+        try:
+            self._send(document, last)
+        except Exception:
+            log.exception("a response could not be sent")
+            self._lost = True  # which the last response then says
+
     def _coalesce(self, events: list[Event]) -> Iterator[tuple[str | KestrelError, bool]]:
-        """All that waits, as one response for each run of chunks of one kind; and whether it is the last."""
+        """One response for each run of chunks of one kind, and the end; with each, whether it is the last."""
         end = events[-1]
         if isinstance(end, KestrelError):
             yield end, True
@@ -89,7 +102,7 @@ class Outgoing:
             return EngineFailed("a part of the answer was lost on its way; ask again")
         try:
             return encode_result(end.result, rest)
-        except Exception as error:  # a skill of somebody's own may give what JSON cannot hold
+        except Exception as error:  # a skill may give what JSON cannot hold
             return EngineFailed(f"the answer cannot be written as JSON ({type(error).__name__})")
 
     def _hand_over(self) -> None:
@@ -132,7 +145,7 @@ class Outbox:
             outgoing.deliver()
 
     def _pace(self) -> None:
-        """One round after the other, each one pause long: nobody is sent twice in a round."""
+        """Rounds, each one pause long: no request is sent to twice in a round."""
         while (first := self.paced.get()) is not None:
             self._closed.wait(self._pause_s)
             waiting = [first, *(self.paced.get() for _ in range(self.paced.qsize()))]

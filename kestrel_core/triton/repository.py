@@ -9,7 +9,7 @@ from kestrel_core.protocol.errors import InvalidRequest, KestrelError
 
 
 @dataclass(frozen=True, slots=True)
-class Repository:
+class ModelRepository:
     parameters: Mapping[str, str]
     num_instances: int
 
@@ -21,13 +21,13 @@ class Repository:
         ]
 
 
-def read_repository(folder: Path) -> Repository:
+def read_repository(folder: Path) -> ModelRepository:
     path = folder / "moondream/config.pbtxt"
     try:
         text = path.read_text()
     except OSError as error:
         raise KestrelError(f"{folder} is no model repository of ours: {error.strerror}") from None
-    try:  # late: only who serves needs them
+    try:  # late: only `serve` needs them
         from google.protobuf import text_format
         from tritonclient.grpc.model_config_pb2 import ModelConfig
     except ImportError:
@@ -37,7 +37,7 @@ def read_repository(folder: Path) -> Repository:
         config = text_format.Parse(text, ModelConfig(), allow_unknown_field=True)
     except text_format.ParseError as error:
         raise InvalidRequest(f"{path} cannot be read: {error}") from None
-    return Repository(
+    return ModelRepository(
         {name: value.string_value for name, value in config.parameters.items()},
         max((group.count for group in config.instance_group if group.count), default=1),
     )

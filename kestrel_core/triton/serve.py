@@ -46,7 +46,7 @@ DEMO_OPTIONS = {
 
 
 def serve(options: ServeOptions, console: Console) -> int:
-    """Serve until a signal ends it. 0: all requests were answered, 1: some were not. Mistakes are raised."""
+    """Serve until a signal. Returns 0 if all requests were answered, 1 if some were not; raises mistakes."""
     check_flags(options.flags)
     environment = {**os.environ, **engine_variables(options)}
     configs = read_repository(options.repository).configs(environment)
@@ -64,7 +64,7 @@ def serve(options: ServeOptions, console: Console) -> int:
 
 
 def engine_variables(options: ServeOptions) -> dict[str, str]:
-    """The engine's options as variables. `--demo` is a few of them, which no other may contradict."""
+    """The engine's options as variables. `--demo` sets some of them, which options may not contradict."""
     given = dict(options.engine)
     if options.demo:
         for name, text in given.items():

@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from http.client import HTTPException
 from pathlib import Path
 from typing import IO
 from urllib.request import ProxyHandler, build_opener
@@ -21,7 +22,7 @@ LABEL = re.compile(r'(\w+)="([^"]*)"')
 TOLD_ELSEWHERE = ("engine", "model", "version")
 # Triton says this once on every machine without a GPU, as if it were an error.
 NO_GPU = b"CudaDriverHelper has not been initialized"
-# Turns into the server, after it has asked the kernel to send SIGTERM should we be killed.
+# Asks the kernel to send SIGTERM to this process if we are killed, and then becomes the server.
 LAUNCHER = """
 import ctypes, os, signal, sys
 PR_SET_PDEATHSIG = 1
@@ -34,7 +35,7 @@ if os.getppid() == int(sys.argv[1]):
 class Server:
     """The server and its stubs are a process group of their own.
 
-    `on_cpu` leaves out the line in which Triton misses a GPU.
+    `on_cpu` leaves out the line in which Triton says that it finds no GPU.
     """
 
     def __init__(
@@ -92,7 +93,7 @@ class Server:
         self._process.send_signal(signal.SIGTERM)
 
     def kill(self) -> None:
-        """End what is left of it, here and now, and free the shared memory that it would leave behind."""
+        """End what is left of it at once, and free the shared memory that it would leave behind."""
         regions = self._regions | self._shared_memory()
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
@@ -136,7 +137,7 @@ def _fetch(url: str) -> str | None:
     try:  # without a proxy, which knows nothing of our own machine
         with build_opener(ProxyHandler({})).open(url, timeout=5) as answer:
             return str(answer.read().decode())
-    except OSError:  # refused, too late, or an HTTP error
+    except (OSError, HTTPException, ValueError):  # refused, too late, cut off, or no Triton at this port
         return None
 
 

@@ -1,7 +1,7 @@
 """Keeps one Triton running: starts it, watches it, starts it again, ends it when a signal says so.
 
-Triton neither notices nor replaces a model's process that died. The server is then ended, which tells every
-waiting client, and started again.
+If the model's process dies, Triton neither notices nor replaces it. The server is then ended, so that every
+waiting client gets an error, and started again.
 """
 
 import signal
@@ -17,7 +17,7 @@ from kestrel_core.triton.installation import Installation
 from kestrel_core.triton.options import ServeOptions
 from kestrel_core.triton.server import Server
 
-CPU_FLAGS = ("--allow-gpu-metrics=false", "--pinned-memory-pool-byte-size=0")  # both only complain there
+CPU_FLAGS = ("--allow-gpu-metrics=false", "--pinned-memory-pool-byte-size=0")  # on a CPU both only complain
 MAX_RESTARTS, WITHIN_S = 5, 600.0
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 WATCH_S = 0.1
@@ -125,11 +125,11 @@ class Supervisor:
         server.ask_to_end()
         num_open, idle_since = server.num_open(), None
         while server.exit_code is None and self._signals == 1:
-            # Metrics are served almost to the end. Once they are gone, what they said last stands.
+            # Metrics are served almost to the end. Once they are gone, their last value is used.
             num_open = known if (known := server.num_open()) is not None else num_open
             idle_since = None if num_open != 0 else idle_since or time.monotonic()
             if idle_since is not None and time.monotonic() - idle_since > LINGER_S:
-                break  # Triton waits in vain for requests that clients have cancelled
+                break  # Triton waits for requests that clients have cancelled, and would wait for ever
             time.sleep(WATCH_S)
         if server.exit_code == 0 or num_open == 0:
             return 0

@@ -280,3 +280,12 @@ def test_breaking_out_of_a_stream_cancels_the_request(fake: FakeTriton) -> None:
         assert await asyncio.to_thread(silence.gone.wait, 10)
 
     run(fake, body)
+
+
+def test_a_closed_client_cancels_what_it_is_asked(fake: FakeTriton) -> None:
+    async def body(client: AsyncClient) -> None:
+        await client.close()
+        with pytest.raises(Cancelled, match="the client was closed"):
+            await client.query(None, "what?")
+
+    run(fake, body)

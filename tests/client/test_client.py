@@ -330,6 +330,27 @@ def test_closing_the_client_ends_its_requests(fake: FakeTriton) -> None:
         stream.next_chunk()
 
 
+def test_a_closed_client_cancels_what_it_is_asked(fake: FakeTriton) -> None:
+    client = Client(fake.url)
+    client.close()
+    with pytest.raises(Cancelled, match="the client was closed"):
+        client.query(None, "what?")
+
+
+def test_a_deadline_that_is_not_ours_is_told_too(fake: FakeTriton) -> None:
+    fake.scripts.append(break_off(grpc.StatusCode.DEADLINE_EXCEEDED))
+    with Client(fake.url, timeout_s=None) as client, pytest.raises(DeadlinePassed, match="no answer in time"):
+        client.query(None, "what?")
+
+
+def test_a_stream_that_failed_says_so_each_time_it_is_read(fake: FakeTriton) -> None:
+    fake.scripts.append(refuse("INTERNAL: broken"))
+    with Client(fake.url) as client, client.caption(b"picture", stream=True) as stream:
+        for _ in range(2):
+            with pytest.raises(EngineFailed, match="broken"):
+                stream.next_chunk()
+
+
 def test_a_channel_of_the_callers_own_is_used_and_left_open(fake: FakeTriton) -> None:
     with grpc.insecure_channel(fake.url) as channel:
         for _ in range(2):

@@ -86,6 +86,30 @@ def test_boxes_and_points_are_drawn_onto_a_copy(fake: FakeTriton, tmp_path: Path
     assert SAMPLE.read_bytes() == before
 
 
+def test_pictures_of_one_name_are_drawn_to_files_of_their_own(fake: FakeTriton, tmp_path: Path) -> None:
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        Image.new("RGB", (10, 10)).save(tmp_path / folder / "a.png")
+    more = ("--image", str(tmp_path / "two/a.png"), "--draw", str(tmp_path / "out.png"), "--skill", "point")
+    assert run(fake, *more, image=tmp_path / "one/a.png") == 0
+    assert sorted(path.name for path in tmp_path.glob("*.png")) == ["out-1-a.png", "out-2-a.png"]
+
+
+def test_a_skill_of_the_servers_own_is_asked_with_all_that_is_given(fake: FakeTriton) -> None:
+    fake.scripts.append(refuse("INVALID_ARG: no"))
+    assert run(fake, "--skill", "tell", "--argument", "least=2", "--max-tokens", "7") == 1
+    assert fake.asked[0].inputs["MAX_TOKENS"] == [7]
+    assert json.loads(fake.asked[0].inputs["ARGUMENTS"][0]) == {"least": 2}
+
+
+@pytest.mark.parametrize("skill", ["all", "detect"])
+def test_an_argument_without_a_skill_for_it_is_refused_before_anything_is_asked(
+    fake: FakeTriton, capsys: pytest.CaptureFixture[str], skill: str
+) -> None:
+    assert run(fake, "--skill", skill, "--argument", "least=2") == 2
+    assert not fake.asked and "--argument is for a skill" in capsys.readouterr().err
+
+
 def test_coordinates_are_those_of_the_picture_as_shown(fake: FakeTriton, tmp_path: Path) -> None:
     picture, drawn = tmp_path / "turned.jpg", tmp_path / "drawn.png"
     lying = Image.new("RGB", (400, 200))

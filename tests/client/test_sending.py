@@ -14,7 +14,7 @@ from kestrel_client.pictures import encoded
 from kestrel_client.tensors import to_message
 from kestrel_core.intake.images import ImageLimits, decode_image
 from kestrel_core.protocol import wire
-from kestrel_core.protocol.asking import QUERY, make_call
+from kestrel_core.protocol.asking import QUERY, make_call, make_request
 from kestrel_core.protocol.messages import Request
 
 
@@ -102,10 +102,19 @@ def test_a_wrong_keyword_is_refused_before_it_is_sent(options: dict[str, Any], c
 
 
 def test_text_that_is_none_is_refused_before_it_is_sent() -> None:
-    with pytest.raises(InvalidRequest, match="QUESTION is a int; it must be a string"):
+    with pytest.raises(InvalidRequest, match="QUESTION is 3; it must be a string"):
         send("query", None, {"question": 3}, {})
     with pytest.raises(InvalidRequest, match="SPATIAL_REFS must be rows"):
         send("query", None, {"question": "why?", "spatial_refs": [0.1, 0.2]}, {})
+    with pytest.raises(InvalidRequest, match="SPATIAL_REFS must be rows"):
+        send("query", None, {"question": "why?", "spatial_refs": [["left", "right"]]}, {})
+    with pytest.raises(InvalidRequest, match="REASONING is 'no'; it must be true or false"):
+        send("query", None, {"question": "why?", "reasoning": "no"}, {})
+    for arguments in ({"question": "\ud800"}, {"question": "why?", "mine": "\ud800"}):
+        with pytest.raises(InvalidRequest, match="is not UTF-8 text"):
+            to_message(make_request("query", None, arguments))
+    with pytest.raises(InvalidRequest, match="settings are a str"):
+        send("query", None, {"question": "why?"}, {"settings": "cold"})
 
 
 def test_a_picture_is_bytes_a_path_or_a_pil_image(tmp_path: Path) -> None:

@@ -279,9 +279,9 @@ def test_importing_this_module_leaves_libvips_as_it_was() -> None:
 def test_whoever_prepares_pictures_has_restricted_libvips() -> None:
     code = f"""{LOOK}
 from kestrel_core.intake.images import ImageLimits
-from kestrel_core.intake.preparing import Preparer
+from kestrel_core.intake.image_preparer import ImagePreparer
 from kestrel_core.moondream.config import MOONDREAM2
-Preparer(MOONDREAM2.vision, ImageLimits(), lambda: 0.0, lambda seconds: None)
+ImagePreparer(MOONDREAM2.vision, ImageLimits(), lambda: 0.0, lambda seconds: None)
 assert pyvips.cache_get_max() == 0 and logging.getLogger("pyvips").level == logging.ERROR
 try:
     look()

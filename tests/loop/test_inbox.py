@@ -41,6 +41,13 @@ def test_a_closed_inbox_is_drained_when_the_last_has_left() -> None:
     assert inbox.is_drained
 
 
+def test_a_broken_engine_refuses_as_one_that_shuts_down_not_as_one_that_is_busy() -> None:
+    inbox = Inbox(9, 9)
+    inbox.mark_broken()
+    with pytest.raises(ShuttingDown, match="the engine has failed"):
+        inbox.add(ticket())
+
+
 def test_a_call_and_closing_wake_whoever_waits() -> None:
     for wake in (lambda inbox: inbox.call(lambda: None), Inbox.close):
         inbox = Inbox(9, 9)

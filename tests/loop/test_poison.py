@@ -23,6 +23,8 @@ from kestrel_core.protocol.messages import Event, Request, parse_settings
         ({"skill": "poisoned", "where": "take"}, EngineFailed, "could not read the model's output"),
         ({"skill": "poisoned", "where": "cut"}, EngineFailed, "could not read the model's output"),
         ({"skill": "poisoned", "where": "output"}, EngineFailed, "could not give its result"),
+        ({"skill": "poisoned", "where": "no readout"}, EngineFailed, "could not read the model's output"),
+        ({"skill": "poisoned", "where": "no text"}, EngineFailed, "could not give its result"),
         ({"skill": "caption", "image": b"damaged"}, BadImage, "the image is damaged"),
         ({"skill": "caption", "image": b"unheard of"}, EngineFailed, "could not be prepared"),
         (
@@ -58,6 +60,15 @@ def test_a_poisoned_request_fails_alone(
     assert all(same(other, alone(other.request)) for other in others)
     assert engine.loop.healthy
     engine.check_idle()
+
+
+@pytest.mark.parametrize("where", ["prompt", "reply", "take", "output"])
+def test_what_a_skill_raises_is_logged_and_not_told(where: str, caplog: pytest.LogCaptureFixture) -> None:
+    engine = make_engine()
+    heard = engine.ask("poisoned", where=where)
+    engine.run_until_idle()
+    assert "poisoned.py" not in str(heard.error)
+    assert "raise ZeroDivisionError" in caplog.text
 
 
 def test_a_skill_that_cannot_be_cut_fails_when_it_is_cancelled() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kestrel_core.protocol.errors import Cancelled, KestrelError
+from kestrel_core.protocol.errors import Cancelled, EngineFailed, KestrelError
 from kestrel_core.protocol.messages import Chunk, EngineResult, Finished, Usage
 from kestrel_core.triton.outbox import Outbox
 
@@ -125,6 +125,19 @@ def test_an_error_stands_for_an_answer_that_json_cannot_hold(outbox: Outbox) -> 
     outbox.open(far.send).put(Finished(result, Chunk("", 0)))
     assert far.ended.wait(10)
     assert str(far.documents[0]) == "the answer cannot be written as JSON (ValueError)"
+
+
+def test_a_text_that_is_none_ends_its_own_answer_alone(caplog: pytest.LogCaptureFixture) -> None:
+    outbox, far = Outbox(num_threads=1), Received()
+    outgoing = outbox.open(far.send)
+    outgoing.put(Chunk(5, 1))  # type: ignore[arg-type]
+    outgoing.put(finished("ab", "b"))
+    assert far.ended.wait(10)
+    assert isinstance(far.documents[-1], EngineFailed) and "could not be written" in caplog.text
+    other = Received()
+    outbox.open(other.send).put(finished("all", "all"))
+    assert other.ended.wait(10)
+    outbox.close()
 
 
 def test_an_answer_with_a_lost_part_ends_in_an_error(

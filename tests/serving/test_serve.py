@@ -63,7 +63,7 @@ def test_a_port_that_is_taken_is_named(refused: Refused) -> None:
     assert f"port {port} of 127.0.0.1 cannot be used" in said and "--grpc-port" in said
 
 
-@pytest.mark.parametrize("port", [70_000, -1])
+@pytest.mark.parametrize("port", [70_000, 0, -1])
 def test_a_port_that_is_none_is_refused(port: int) -> None:
     with pytest.raises(KestrelError, match=f"port {port} of 127.0.0.1 cannot be used"):
         check_ports("127.0.0.1", {"http": port})

@@ -4,6 +4,7 @@ import io
 import socket
 import stat
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from kestrel_core.config import RuntimeConfig
 from kestrel_core.triton import supervisor
 from kestrel_core.triton.installation import Installation
 from kestrel_core.triton.options import ServeOptions
-from kestrel_core.triton.server import engine_info_in
+from kestrel_core.triton.server import _fetch, engine_info_in
 from kestrel_core.triton.supervisor import Supervisor
 
 
@@ -113,3 +114,20 @@ kestrel_open_requests{engine="0"} 0
 def test_what_engines_compute_with_is_read_from_their_metrics() -> None:
     assert engine_info_in(METRICS) == ["attention sdpa, device cpu, dtype float32, vision dtype float32"]
     assert engine_info_in(METRICS.replace("_info", "_size")) == []
+
+
+@pytest.mark.parametrize("said", [b"SSH-2.0\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"])
+def test_what_is_no_answer_of_triton_is_none(said: bytes) -> None:
+    """A server that dies while it answers, or another program at its port, must not end the supervisor."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            asked, _ = server.accept()
+            with asked:
+                asked.recv(4096)
+                asked.sendall(said)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        assert _fetch(f"http://127.0.0.1:{server.getsockname()[1]}/metrics") is None
+        thread.join()

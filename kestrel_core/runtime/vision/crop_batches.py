@@ -48,8 +48,8 @@ class CropBatches:
         max_crops: int = MAX_BATCH_CROPS,
         graphs: Graphs | None = None,
     ) -> None:
-        """`encode` computes what `vision.encode` does, faster. With `graphs` batches are captured; nobody
-        else may use these graphs, since batches run beside the steps.
+        """`encode` computes what `vision.encode` does, faster. With `graphs` batches are captured. Steps
+        may not use the same `graphs`, since batches run beside them.
         """
         config, self._device = vision.config, vision.pos_emb.device
         on_cuda = self._device.type == "cuda"

@@ -6,8 +6,8 @@ import torch
 from numpy.typing import NDArray
 from tiny import tiny_config, tiny_model
 
+from kestrel_core.intake.image_preparer import ImagePreparer
 from kestrel_core.intake.images import ImageLimits
-from kestrel_core.intake.preparing import Preparer
 from kestrel_core.loop.step import PreparedImage
 from kestrel_core.moondream.config import MOONDREAM2
 from kestrel_core.moondream.crops.cutting import cut_crops
@@ -125,7 +125,8 @@ def test_pictures_are_left_whole_only_where_that_is_asked_for_and_exact() -> Non
 
     def prepare(leave_cutting: bool, rgb: NDArray[np.uint8]) -> PreparedImage:
         seconds = list[float]()
-        return Preparer(vision, ImageLimits(), lambda: 0.0, seconds.append, leave_cutting=leave_cutting)(rgb)
+        limits = ImageLimits()
+        return ImagePreparer(vision, limits, lambda: 0.0, seconds.append, leave_cutting=leave_cutting)(rgb)
 
     assert prepare(False, small).rgb is None and prepare(False, small).crops is not None
     assert prepare(True, small).rgb is not None and prepare(True, small).crops is None

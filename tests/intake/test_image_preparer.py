@@ -12,8 +12,8 @@ import pyvips
 from fakes import Clock, fake_config
 from PIL import Image
 
+from kestrel_core.intake.image_preparer import ImagePreparer
 from kestrel_core.intake.images import ImageLimits, decode_image, image_hash, source_bytes
-from kestrel_core.intake.preparing import Preparer
 from kestrel_core.loop.step import PreparedImage
 from kestrel_core.moondream.crops.cutting import cut_crops
 from kestrel_core.protocol.errors import BadImage
@@ -21,10 +21,10 @@ from kestrel_core.protocol.errors import BadImage
 VISION = fake_config().vision
 
 
-def make_preparer(max_remembered: int = 16, **limits: int) -> tuple[Preparer, list[float]]:
+def make_preparer(max_remembered: int = 16, **limits: int) -> tuple[ImagePreparer, list[float]]:
     """The preparer, and the times it took, one for each picture it decoded."""
     times: list[float] = []
-    return Preparer(VISION, ImageLimits(**limits), Clock(), times.append, max_remembered), times
+    return ImagePreparer(VISION, ImageLimits(**limits), Clock(), times.append, max_remembered), times
 
 
 def pixels(seed: int = 0, height: int = 40, width: int = 60) -> Any:
@@ -73,7 +73,7 @@ def test_a_buffer_may_be_overwritten_once_its_picture_has_a_name(monkeypatch: py
         buffer[:] = png(1)
         return key
 
-    monkeypatch.setattr("kestrel_core.intake.preparing.image_hash", name_and_overwrite)
+    monkeypatch.setattr("kestrel_core.intake.image_preparer.image_hash", name_and_overwrite)
     assert np.array_equal(prepare(buffer).crops, cut_crops(pixels(), VISION).pixels)
 
 
@@ -124,7 +124,7 @@ def test_one_picture_asked_for_at_once_is_decoded_once(monkeypatch: pytest.Monke
         assert others_are_in.wait(60)
         return decode_image(*arguments)
 
-    monkeypatch.setattr("kestrel_core.intake.preparing.decode_image", slowly)
+    monkeypatch.setattr("kestrel_core.intake.image_preparer.decode_image", slowly)
     encoded = png()
     with ThreadPoolExecutor(4) as workers:
         asked = [workers.submit(prepare, encoded) for _ in range(8)]
@@ -138,7 +138,7 @@ def test_what_is_too_large_is_refused_before_it_is_read(monkeypatch: pytest.Monk
     prepare, times = make_preparer(max_bytes=100)
     read: list[int] = []
     monkeypatch.setattr(
-        "kestrel_core.intake.preparing.image_hash", lambda content, _: read.append(len(content))
+        "kestrel_core.intake.image_preparer.image_hash", lambda content, _: read.append(len(content))
     )
     with pytest.raises(BadImage, match="101 bytes and the limit is 100"):
         prepare(memoryview(bytes(101)))
@@ -173,13 +173,13 @@ def test_nobody_is_asked_for_what_is_remembered_or_prepared_already() -> None:
 def test_pictures_are_remembered_as_far_as_their_bytes_allow() -> None:
     each = make_preparer()[0](pixels()).num_bytes
     times: list[float] = []
-    prepare = Preparer(VISION, ImageLimits(), Clock(), times.append, max_remembered_bytes=2 * each)
+    prepare = ImagePreparer(VISION, ImageLimits(), Clock(), times.append, max_remembered_bytes=2 * each)
     for seed in (0, 1, 0, 2, 0):
         prepare(pixels(seed))
     assert len(times) == 3
     prepare(pixels(1))
     assert len(times) == 4, "there was room for two, and 2 displaced it"
-    small = Preparer(VISION, ImageLimits(), Clock(), times.append, max_remembered_bytes=each - 1)
+    small = ImagePreparer(VISION, ImageLimits(), Clock(), times.append, max_remembered_bytes=each - 1)
     assert small(pixels()) is not small(pixels())
 
 

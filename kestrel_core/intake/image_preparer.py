@@ -1,4 +1,4 @@
-"""Pictures made ready for the model: decoded under limits, cut into crops, named by a digest.
+"""Makes pictures ready for the model: decodes them within limits, cuts crops, names them by a digest.
 
 Runs in worker threads. The last few pictures are remembered. A picture that is asked for several times at
 once is decoded once, and the others wait for it.
@@ -28,7 +28,7 @@ from kestrel_core.moondream.crops.resampling import can_cut
 from kestrel_core.protocol.wire import decode_image_input
 
 
-class Preparer:
+class ImagePreparer:
     def __init__(
         self,
         vision: VisionConfig,
