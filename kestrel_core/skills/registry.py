@@ -61,8 +61,11 @@ class SkillRegistry:
         skill = self[request.skill]
         own = {argument.name for argument in skill.arguments}
         # Some clients fill in every input: a false REASONING is taken by skills that do not know it.
-        unset = {key for key, value in request.arguments.items() if value is False and key in ARGUMENTS}
-        given = {key: value for key, value in request.arguments.items() if key in own or key not in unset}
+        given = {
+            key: value
+            for key, value in request.arguments.items()
+            if value is not None and (key in own or value is not False or key not in ARGUMENTS)
+        }
         taken = checked(skill.arguments, given, f"{skill.name} takes no")
         for argument in skill.arguments:
             value = taken.get(argument.name)

@@ -111,8 +111,8 @@ def test_skills_come_from_files_and_modules(tmp_path: Path, monkeypatch: pytest.
     ("named", "said"),
     [
         ("count", "it takes module:name or file.py:name"),
-        ("no_such_module:Count", "cannot be imported"),
-        ("no_such_file.py:Count", "cannot be imported: there is no file no_such_file.py"),
+        ("no_such_module:Count", "cannot be loaded: ModuleNotFoundError"),
+        ("no_such_file.py:Count", "cannot be loaded: ImportError: there is no file no_such_file.py"),
         ("json:dumps", "which is no SkillSpec"),
         ("json:nothing", "json has no nothing"),
     ],
