@@ -22,6 +22,7 @@ from kestrel_core.protocol.errors import (
     UnsupportedSkill,
 )
 from kestrel_core.protocol.messages import EngineResult
+from kestrel_core.protocol.names import harmless
 
 from . import completion, drawing, table
 from .client import Client
@@ -255,5 +256,5 @@ def _row(one: Answered, with_picture: bool) -> tuple[str, ...]:
 
 
 def _write(text: str) -> None:
-    sys.stdout.write(table.harmless(text))
+    sys.stdout.write(harmless(text))
     sys.stdout.flush()

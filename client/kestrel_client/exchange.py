@@ -184,6 +184,8 @@ class Exchange:
 
 def _refusal(message: str) -> KestrelError:
     """The error that a message stands for, whether it is ours or Triton's own."""
-    if any(words in message for words in DRAINING):
+    error = error_from_text(message)
+    is_ours = str(error) != message  # it had a code, so these words may be a caller's own
+    if not is_ours and any(words in message for words in DRAINING):
         return ServerUnreachable(f"the server is starting or ending ({message})")
-    return error_from_text(message)
+    return error

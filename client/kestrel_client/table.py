@@ -6,6 +6,7 @@ from typing import Any
 
 from kestrel_core.protocol.errors import KestrelError, UnsupportedSkill
 from kestrel_core.protocol.messages import EngineResult
+from kestrel_core.protocol.names import harmless
 from kestrel_core.protocol.results import Answer, Caption, Detection, Points, Segments
 
 HEAD = ("skill", "answer", "time", "first text", "tokens")
@@ -61,11 +62,6 @@ def response(result: EngineResult) -> dict[str, Any]:
     """The answer as the JSON document of the contract."""
     head = {"request_id": result.request_id, "finish_reason": result.finish_reason}
     return {**head, **result.output, "metrics": asdict(result.metrics)}
-
-
-def harmless(text: str) -> str:
-    """Without control characters: what a model writes must not steer the terminal."""
-    return "".join(letter if letter.isprintable() or letter in "\n\t" else "\ufffd" for letter in text)
 
 
 def _outlines(vertices: Sequence[int]) -> str:

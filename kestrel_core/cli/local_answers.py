@@ -22,6 +22,7 @@ from kestrel_core.config import RuntimeConfig
 from kestrel_core.engine import InferenceEngine
 from kestrel_core.protocol.errors import BadImage, InvalidRequest, KestrelError
 from kestrel_core.protocol.messages import EngineResult, Request, Settings
+from kestrel_core.protocol.names import harmless
 from kestrel_core.protocol.wire import encode_result
 from kestrel_core.skills.registry import SkillRegistry
 from kestrel_core.skills.spec import SkillSpec
@@ -184,7 +185,7 @@ class Live:
             self._print(f"{number:>3} | {rest}\n")
 
     def _print(self, text: str) -> None:
-        self._console.out(text, end="", highlight=False)
+        self._console.out(harmless(text), end="", highlight=False)
         self._console.file.flush()
 
 
@@ -201,12 +202,12 @@ def _table(endings: Sequence[Ending], took_s: float) -> Table:
         table.add_column(title, justify="right", no_wrap=True)
     for number, ending in enumerate(endings, 1):
         if isinstance(ending, KestrelError):
-            table.add_row(str(number), Text(str(ending)), ending.code)
+            table.add_row(str(number), Text(harmless(str(ending))), ending.code)
             continue
         usage = ending.metrics
         table.add_row(
             str(number),
-            Text(_answer(ending.output)),
+            Text(harmless(_answer(ending.output))),
             ending.finish_reason,
             f"{usage.input_tokens:,} + {usage.output_tokens:,}",
             f"{usage.cached_tokens:,}",

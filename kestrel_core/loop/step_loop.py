@@ -179,7 +179,7 @@ class StepLoop:
             self._publish(self.scheduler.commit(launched.collect()))
 
     def run_until_idle(self) -> None:
-        """Run steps in the caller's thread: for tests and benchmarks, which start no other."""
+        """Run steps in the caller's thread: for tests, which start no other."""
         while self._tickets or self._inbox.has_calls or self._pending is not None:
             self.step()
 

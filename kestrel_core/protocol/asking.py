@@ -91,7 +91,7 @@ def make_request(
                 f"{skill} takes no {name}{nearest(name, (*takes, *SETTINGS, *OF_A_REQUEST))}"
             )
     if not isinstance(stream, bool):
-        raise InvalidRequest(f"stream is {shown(stream)}; it must be true or false")
+        raise InvalidRequest(f"stream is {shown(repr(stream))}; it must be true or false")
     return Request(
         skill=skill,
         arguments=own,
@@ -122,7 +122,8 @@ def make_call(
 def check_timeout(timeout_s: Any) -> float:
     is_number = isinstance(timeout_s, int | float) and not isinstance(timeout_s, bool)
     if not is_number or not 0 < timeout_s < float("inf"):
-        raise InvalidRequest(f"timeout_s is {shown(timeout_s)}; it must be a number of seconds, more than 0")
+        given = shown(repr(timeout_s))
+        raise InvalidRequest(f"timeout_s is {given}; it must be a number of seconds, more than 0")
     return float(timeout_s)
 
 

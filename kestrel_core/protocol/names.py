@@ -1,4 +1,4 @@
-"""Error texts about foreign names and values: the nearest known name, and a value cut short."""
+"""Foreign names and texts as people are shown them: the nearest known name, short, no control characters."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -17,3 +17,8 @@ def shown(value: object, limit: int = 80) -> str:
     text = value if isinstance(value, str) else repr(value)
     text = text if len(text) <= limit else text[: limit - 3] + "..."
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
+
+
+def harmless(text: str) -> str:
+    """Without control characters: what a model writes must not steer the terminal."""
+    return "".join(letter if letter.isprintable() or letter in "\n\t" else "\ufffd" for letter in text)

@@ -263,7 +263,8 @@ def _parse_own_arguments(text: str | None) -> dict[str, Any]:
 def _timeout_s(microseconds: Any) -> float | None:
     is_number = isinstance(microseconds, int | float) and not isinstance(microseconds, bool)
     if not is_number or not 0 <= microseconds < 2**63:
-        raise InvalidRequest(f"timeout is {shown(microseconds)}; it is a number of microseconds, 0 for none")
+        given = shown(repr(microseconds))
+        raise InvalidRequest(f"timeout is {given}; it is a number of microseconds, 0 for none")
     return microseconds / 1e6 or None
 
 

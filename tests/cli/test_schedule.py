@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 from PIL import Image
+from rich.console import Console
 from tiny_folder import save_tiny
 
 from kestrel_core.cli import local_answers as schedule
 from kestrel_core.cli.local_answers import Live, requests_for
 from kestrel_core.cli.main import main
 from kestrel_core.protocol.errors import InvalidRequest
-from kestrel_core.protocol.messages import Settings
+from kestrel_core.protocol.messages import EngineResult, Settings, Usage
 from kestrel_core.skills.registry import builtin_skills
 
 FEW = ("--max-tokens", "12", "--temperature", "0")
@@ -232,8 +233,6 @@ def test_outlines_are_told_in_few_words() -> None:
 
 
 def test_lines_of_several_answers_say_whose_they_are(capsys: pytest.CaptureFixture[str]) -> None:
-    from rich.console import Console
-
     live = Live(Console(width=40), several=True)
     for number, text in ((1, "one "), (2, "two\nthree "), (1, "[b]more[/b] " * 6), (2, "four")):
         live.show(number, text)
@@ -241,3 +240,15 @@ def test_lines_of_several_answers_say_whose_they_are(capsys: pytest.CaptureFixtu
     live.end(2)
     shown = capsys.readouterr().out.splitlines()
     assert shown == ["  2 | two", "  1 | one " + "[b]more[/b] " * 6, "  2 | three four"]
+
+
+def test_control_characters_of_an_answer_do_not_reach_the_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    console = Console(width=80)
+    Live(console, several=False).show(1, "red\x1b[2J\n")
+    result = EngineResult("1", "stop", {"answer": "blue\x1b]0;title\x07"}, Usage(1, 1, 0, 0.0, 0.0, 0.0, 0.0))
+    console.print(schedule._table([result, InvalidRequest("green\x9b2J")], 1.0))
+    shown = capsys.readouterr().out
+    assert all(word in shown for word in ("red", "blue", "green"))
+    assert all(letter.isprintable() or letter == "\n" for letter in shown)

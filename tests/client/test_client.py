@@ -116,6 +116,7 @@ def test_a_stream_is_read_to_its_end_before_its_last_text_is_shown(fake: FakeTri
         ("NOT_FOUND: no adapter birds", UnknownAdapter, "no adapter birds"),
         ("CANCELLED: the deadline passed", Cancelled, "the deadline passed"),
         ("INTERNAL: our fault: 3", EngineFailed, "our fault: 3"),
+        ('INVALID_ARG: there is no skill "is not ready"', InvalidRequest, "there is no skill"),
         ("Request for unknown model: 'moondream' is not found", EngineFailed, "Request for unknown model: "),
     ],
 )
