@@ -112,7 +112,7 @@ INPUTS: tuple[Field, ...] = (
     _setting("STOP", "STRING", "end before this text", list, default="none", dims=(-1,), max_items=MAX_STOPS),
     _setting("LOGPROBS", "INT32", "so many log probabilities a token", int, default="0", least=0, most=20),
     _field("ARGUMENTS", "STRING", "request", "a JSON object: arguments of a skill of your own", str),
-    _field("PRIORITY", "INT32", "request", "lower is served first", int, "0", least=-(2**31), most=MAX_INT32),
+    _field("PRIORITY", "INT32", "request", "lower is served first", int, "0", least=-10, most=10),
 )
 BY_NAME = {field.name: field for field in INPUTS}
 ARGUMENTS = {field.key: field for field in INPUTS if field.role == "argument"}

@@ -41,6 +41,10 @@ class SkillRegistry:
         names = {getattr(skill, "name", "") for skill in skills}
         return SkillRegistry([*(one for one in self._skills.values() if one.name not in names), *skills])
 
+    def public(self) -> "SkillRegistry":
+        """Without the hidden ones: those that callers outside this process may ask."""
+        return SkillRegistry(self)
+
     def __iter__(self) -> Iterator[SkillSpec]:
         """All but the hidden ones."""
         return (skill for skill in self._skills.values() if not skill.hidden)
@@ -85,7 +89,7 @@ class SkillRegistry:
         settings, default = request.settings, type(request.settings)()
         for name in type(settings).__dataclass_fields__:
             if name not in skill.settings and getattr(settings, name) != getattr(default, name):
-                instead = "; MAX_OBJECTS is its limit" if "max_objects" in skill.settings else ""
+                instead = "; MAX_OBJECTS is its limit" if name == "max_tokens" else ""
                 raise InvalidRequest(f"{name.upper()} means nothing to {skill.name}{instead}; leave it out")
 
 

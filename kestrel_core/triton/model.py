@@ -27,7 +27,7 @@ from kestrel_core.protocol.arguments import MAX_TEXT_BYTES
 from kestrel_core.protocol.errors import EngineFailed, KestrelError, TooLarge
 from kestrel_core.protocol.messages import Request
 from kestrel_core.protocol.wire import decode_request
-from kestrel_core.skills.registry import SkillRegistry
+from kestrel_core.skills.registry import SkillRegistry, installed_skills
 from kestrel_core.triton.outbox import Outbox
 
 CODES = ("INVALID_ARG", "NOT_FOUND", "UNAVAILABLE", "INTERNAL")  # of a refusal
@@ -50,7 +50,8 @@ class TritonPythonModel:
         parameters = json.loads(args["model_config"]).get("parameters", {}).items()
         options = {name: value["string_value"] for name, value in parameters}
         config = RuntimeConfig.from_parameters(options, int(self.instance))
-        self.engine = build_engine(config, self.skills, warming=tell_warming)
+        skills = self.skills or installed_skills(config.skills)
+        self.engine = build_engine(config, skills.public(), warming=tell_warming)
         self.outbox = Outbox()
         self.open: set[Call] = set()
         self.refused = Counter(dict.fromkeys(CODES, 0))

@@ -201,6 +201,7 @@ def test_answers_are_utf8_and_so_are_questions(server: Served, expected: Answer)
         ({"LOGPROBS": 2}, "LOGPROBS means nothing to detect"),
         ({"STREAM": True}, "STREAM is for query and caption"),
         ({"LENGTH": "long"}, 'detect takes no "length"'),
+        ({"PRIORITY": -11}, "PRIORITY is -11; it can be from -10 to 10"),
         ({"ARGUMENTS": '{"colour": "red"}'}, 'detect takes no "colour"'),
         ({"OBJECT": "x" * 1025}, "OBJECT has 1,025 bytes and the limit is 1,024"),
     ],
@@ -209,6 +210,11 @@ def test_what_a_skill_has_no_use_for_is_refused(server: Served, inputs: dict[str
     asked = SKILLS["boxes"] | inputs
     [answer] = server.ask_all([asked])
     assert isinstance(answer, Exception) and said in refusal(answer)
+
+
+def test_raw_tokens_are_for_callers_in_this_process_alone(server: Served) -> None:
+    [answer] = server.ask_all([{"SKILL": "tokens", "ARGUMENTS": '{"tokens": [1, 2]}'}])
+    assert isinstance(answer, Exception) and "unknown_skill" in refusal(answer)
 
 
 def test_a_field_nobody_knows_is_refused_over_http_too(server: Served) -> None:

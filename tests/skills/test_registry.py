@@ -32,6 +32,8 @@ def test_what_is_internal_is_not_told_of() -> None:
     skills = builtin_skills()
     assert skills.names == ["query", "caption", "detect", "point", "segment"]
     assert skills["tokens"].hidden
+    with pytest.raises(UnknownSkill):
+        skills.public()["tokens"]
     for asked in ("", "tokns", "paint"):
         with pytest.raises(InvalidRequest) as caught:
             skills[asked]
