@@ -16,6 +16,7 @@ from kestrel_core.cli.options import add_engine_options, engine_config, engine_o
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.intake.models import DEMO
 from kestrel_tools.bench.parts import add_parts
+from kestrel_tools.doctor.options import DoctorOptions
 from kestrel_tools.options import add_command, read_options
 from kestrel_tools.parity.options import ParityOptions
 from kestrel_tools.scenes.options import ChoicesOptions, EvalOptions
@@ -69,48 +70,20 @@ def _eval_scenes(options: argparse.Namespace, console: Console) -> int:
 
 
 def add_doctor(commands: "Commands") -> None:
-    doctor = commands.add_parser(
-        "doctor",
-        help="check this machine and a model, and say what to do",
-        description="Checks the machine (GPU, FlashInfer, kernels, Triton, shared memory, ports), then a "
-        "model (files, tensors, words), then asks it questions whose answers are known. Without --model and "
-        "--model-path it is the bundled model. Exit code 0: no fault, 1: a fault, 2: it cannot be run as "
-        "asked.",
-    )
-    doctor.add_argument("--machine-only", action="store_true", help="leave the model alone")
-    doctor.add_argument("--json", action="store_true", help="print one JSON document, and nothing else")
-    doctor.add_argument(
-        "--host",
-        default="127.0.0.1",
-        metavar="ADDRESS",
-        help="of the ports (default: %(default)s)",
-    )
-    for name, port in (("http", 8000), ("grpc", 8001), ("metrics", 8002)):
-        doctor.add_argument(
-            f"--{name}-port", type=int, default=port, metavar="PORT", help="(default: %(default)s)"
-        )
-    add_engine_options(doctor)
-    doctor.set_defaults(run=_doctor)
+    add_engine_options(add_command(commands, "doctor", _doctor, DoctorOptions))
 
 
 def _doctor(options: argparse.Namespace, console: Console) -> int:
-    from kestrel_tools.doctor.command import DoctorOptions, doctor
+    from kestrel_tools.doctor.command import doctor
 
     said = engine_options(options)
-    is_said = {
-        name: name in said or bool(os.environ.get(f"KESTREL_{name.upper()}")) for name in DOCTOR_CHOOSES
-    }
-    config = engine_config(options)
-    if not is_said["model"] and not is_said["model_path"]:
-        config = replace(config, model=DEMO)
-    chosen = DoctorOptions(
-        options.host,
-        {name: getattr(options, f"{name}_port") for name in ("http", "grpc", "metrics")},
-        options.machine_only,
-        is_said["device"],
-        options.json,
+    model, model_path, device = (
+        name in said or bool(os.environ.get(f"KESTREL_{name.upper()}")) for name in DOCTOR_CHOOSES
     )
-    return 0 if doctor(chosen, config, console) else 1
+    chosen, config = read_options(DoctorOptions, options), engine_config(options)
+    if not model and not model_path:
+        config = replace(config, model=DEMO)
+    return 0 if doctor(chosen, config, device, console) else 1
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

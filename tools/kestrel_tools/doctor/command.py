@@ -8,8 +8,8 @@ import platform
 import resource
 import sysconfig
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -20,10 +20,11 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.intake.models import find_model
-from kestrel_core.protocol.errors import BadCheckpoint, InvalidRequest
+from kestrel_core.protocol.errors import BadCheckpoint
 from kestrel_core.triton.checks import SHARED_MEMORY
 from kestrel_tools.bench.machine import version_of
 from kestrel_tools.doctor import facts, machine
+from kestrel_tools.doctor.options import DoctorOptions
 from kestrel_tools.doctor.report import Finding, Report, Verdict, ok, skipped
 
 MACHINE, DISK = "machine", "disk"
@@ -32,18 +33,12 @@ SEE_GPU = "Look at nvidia-smi."
 TRITON_ADVICE = "Use the official container, which has a server and its stub."
 
 
-@dataclass(frozen=True, slots=True)
-class DoctorOptions:
-    host: str
-    ports: Mapping[str, int]
-    machine_only: bool = False
-    device_is_asked_for: bool = False  # else a GPU is used where there is one
-    as_json: bool = False
-
-
-def doctor(options: DoctorOptions, config: RuntimeConfig, console: Console) -> bool:
-    """Print what was found. True when there is no fault."""
-    _refuse_impossible(options, config)
+def doctor(
+    options: DoctorOptions, config: RuntimeConfig, device_is_asked_for: bool, console: Console
+) -> bool:
+    """Print what was found. True when there is no fault. A GPU is used where there is one, unless asked for
+    another device."""
+    _refuse_impossible(config)
     began = time.monotonic()
     columns = TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn()
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
@@ -60,11 +55,11 @@ def doctor(options: DoctorOptions, config: RuntimeConfig, console: Console) -> b
             bars.update(bar, completed=done, total=total)
 
         report = Report(say)
-        config = examine_machine(report, options, config)
+        config = examine_machine(report, options, config, device_is_asked_for)
         if not options.machine_only:
             _examine_model(report, config, progress)
     took_s = time.monotonic() - began
-    if options.as_json:
+    if options.json:
         named = {"device": config.device, "model": config.model_path or config.model}
         print(json.dumps(report.document(took_s, **named), ensure_ascii=False, indent=1), flush=True)
     else:
@@ -73,18 +68,17 @@ def doctor(options: DoctorOptions, config: RuntimeConfig, console: Console) -> b
     return report.is_healthy
 
 
-def _refuse_impossible(options: DoctorOptions, config: RuntimeConfig) -> None:
+def _refuse_impossible(config: RuntimeConfig) -> None:
     if config.model_path is None:
         find_model(config.model)
     for path in (config.model_path, config.tokenizer_path):
         if path is not None and not Path(path).exists():
             raise BadCheckpoint(f"there is no {path}; name a checkpoint and its tokenizer.json")
-    for name, port in options.ports.items():
-        if not 0 <= port < 2**16:
-            raise InvalidRequest(f"--{name}-port is {port}; a port is from 0 to 65535")
 
 
-def examine_machine(report: Report, options: DoctorOptions, config: RuntimeConfig) -> RuntimeConfig:
+def examine_machine(
+    report: Report, options: DoctorOptions, config: RuntimeConfig, device_is_asked_for: bool
+) -> RuntimeConfig:
     """Rows about the machine. Returns the configuration with the device that the model is to run on."""
     check = partial(report.check, MACHINE)
     is_shared = bool(sysconfig.get_config_var("Py_ENABLE_SHARED"))
@@ -93,13 +87,11 @@ def examine_machine(report: Report, options: DoctorOptions, config: RuntimeConfi
         MACHINE,
         "GPU",
         partial(facts.gpu_facts, config.device),
-        partial(
-            machine.judge_gpu, is_asked_for=options.device_is_asked_for and config.device.startswith("cuda")
-        ),
+        lambda gpu: machine.judge_gpu(gpu, device_is_asked_for and config.device.startswith("cuda")),
         SEE_GPU,
     )
     has_gpu = gpu is not None and gpu.name is not None
-    if not options.device_is_asked_for:
+    if not device_is_asked_for:
         config = replace(config, device="cuda" if has_gpu else "cpu")
     on_cuda = config.device.startswith("cuda")
     check("torch", lambda: machine.judge_torch(version_of("torch"), on_cuda), REINSTALL)

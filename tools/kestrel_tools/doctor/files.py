@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any
 
 from kestrel_core.moondream.checkpoint.files import INDEX, read_json
 from kestrel_tools.doctor.report import Finding, fault, first_names, ok, skipped
@@ -32,11 +32,6 @@ BITS = {"F64": 64, "F32": 32, "F16": 16, "BF16": 16, "F8_E4M3": 8, "F8_E5M2": 8}
 BITS |= {"I64": 64, "I32": 32, "I16": 16, "I8": 8, "U64": 64, "U32": 32, "U16": 16, "U8": 8, "BOOL": 8}
 
 
-class Header(NamedTuple):
-    num_tensors: int
-    num_bytes: int
-
-
 def model_files(path: Path, tokenizer: Path) -> list[Path]:
     """Configuration, tokenizer, and all that the weights are made of, in the order the engine looks."""
     folder = path if path.is_dir() else path.parent
@@ -45,8 +40,7 @@ def model_files(path: Path, tokenizer: Path) -> list[Path]:
 
 def _weights(path: Path) -> list[Path]:
     if not path.is_dir():
-        index = path if path.suffix == ".json" else None
-        return [path, *_shards(path)] if index else [path]
+        return [path, *_shards(path)] if path.suffix == ".json" else [path]
     if (path / INDEX).is_file():
         return [path / INDEX, *_shards(path / INDEX)]
     for pattern in ("model.safetensors", "*.safetensors", "model.pt", "*.pt"):
@@ -83,23 +77,25 @@ def check_headers(files: list[Path]) -> Finding:
     safetensors = [file for file in files if file.suffix == ".safetensors"]
     if not safetensors:
         return skipped("there is no safetensors file")
-    headers, troubles = [], []
+    tensors, troubles = 0, []
     for file in safetensors:
         try:
-            headers.append(check_header(file))
+            tensors += check_header(file)
         except (ValueError, OSError) as error:
             troubles.append(f"{file.name}: {error}")
     if troubles:
         return fault("; ".join(troubles), AGAIN)
-    tensors, size = sum(h.num_tensors for h in headers), sum(h.num_bytes for h in headers)
-    return ok(f"{len(headers)} safetensors files hold {tensors:,} tensors in {size:,} bytes, without gaps")
+    size = sum(file.stat().st_size for file in safetensors)
+    return ok(
+        f"{len(safetensors)} safetensors files hold {tensors:,} tensors in {size:,} bytes, without gaps"
+    )
 
 
-def check_header(file: Path) -> Header:
-    """Raises ValueError with what is wrong: offsets, overlaps, gaps, sizes, or the file's length."""
-    header, start, size = _header_of(file), 0, file.stat().st_size
+def check_header(file: Path) -> int:
+    """How many tensors. Raises ValueError with what is wrong: offsets, overlaps, gaps, sizes, or length."""
+    header, start = _header_of(file), 0
     with file.open("rb") as opened:
-        data_bytes = size - 8 - int.from_bytes(opened.read(8), "little")
+        data_bytes = file.stat().st_size - 8 - int.from_bytes(opened.read(8), "little")
     spans = sorted((*info["data_offsets"], name) for name, info in header.items())
     for begin, end, name in spans:
         info = header[name]
@@ -116,7 +112,7 @@ def check_header(file: Path) -> Header:
         start = end
     if start != data_bytes:
         raise ValueError(f"it holds {data_bytes:,} bytes of tensors, and its header says {start:,}")
-    return Header(len(spans), size)
+    return len(spans)
 
 
 def _header_of(file: Path) -> dict[str, Any]:

@@ -64,22 +64,19 @@ def build_network(config: MoondreamConfig) -> Moondream:
 
 
 def check_names(wrong: dict[str, list[str]], num_tensors: int) -> Finding:
-    told = [f"{len(wrong[what])} {what}: {first_names(wrong[what])}" for what in _NAMES if what in wrong]
-    if told:
-        return fault("; ".join(told), "Take the checkpoint and the config.json of one release.")
-    return ok(f"all {num_tensors:,} tensors are there, and no others")
+    named: dict[str, list[str]] = {w: wrong[w] for w in ("missing", "unexpected") if w in wrong}
+    return _judge_misfits(named, f"all {num_tensors:,} tensors are there, and no others")
 
 
 def check_shapes(wrong: dict[str, list[str]]) -> Finding:
-    told = [
-        f"{len(names)} {what}: {first_names(names)}" for what, names in wrong.items() if what not in _NAMES
-    ]
-    if told:
-        return fault("; ".join(told), "Take the checkpoint and the config.json of one release.")
-    return ok("every shape and type is what the configuration asks for")
+    others = {what: names for what, names in wrong.items() if what not in ("missing", "unexpected")}
+    return _judge_misfits(others, "every shape and type is what the configuration asks for")
 
 
-_NAMES = ("missing", "unexpected")
+def _judge_misfits(wrong: dict[str, list[str]], fine: str) -> Finding:
+    told = [f"{len(names)} {what}: {first_names(names)}" for what, names in wrong.items()]
+    advice = "Take the checkpoint and the config.json of one release."
+    return fault("; ".join(told), advice) if told else ok(fine)
 
 
 def compare(config: MoondreamConfig, checkpoint: Checkpoint) -> dict[str, list[str]]:

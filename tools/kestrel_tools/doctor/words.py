@@ -52,11 +52,9 @@ def check_controls(document: str, config: MoondreamConfig) -> Finding:
     special = {
         token["id"]: token["content"] for token in json.loads(document)["added_tokens"] if token["special"]
     }
-    plain = [f"{name} {i}" for name, i in ids.items() if i not in special]
-    if any(config.tokenizer.eos_id == ids[name] for name in ids if ids[name] not in special):
-        return fault(f"not special in tokenizer.json: {', '.join(plain)}", TAKE_STARMIE)
-    if plain:
-        return warning(f"not special in tokenizer.json: {', '.join(plain)}", TAKE_STARMIE)
+    if plain := [f"{name} {i}" for name, i in ids.items() if i not in special]:
+        judge = warning if config.tokenizer.eos_id in special else fault
+        return judge(f"not special in tokenizer.json: {', '.join(plain)}", TAKE_STARMIE)
     return ok(", ".join(f"{name} {i} {special[i]}" for name, i in ids.items()))
 
 
@@ -110,11 +108,9 @@ def check_templates(tokenizer: Tokenizer, config: MoondreamConfig, is_known: boo
     swapped = [name for name, text in shown.items() if _spells_another(name, text)]
     if swapped:
         return fault(f"{', '.join(swapped)} spelled as something else ({found})", TAKE_CONFIG)
-    silent = [name for name, text in shown.items() if not _spells(name, text)]
-    if silent and is_known:
-        return fault(f"{', '.join(silent)} not spelled by the templates ({found})", TAKE_STARMIE)
-    if silent:
-        return warning(f"{', '.join(silent)} not spelled by the templates ({found})", TAKE_STARMIE)
+    if silent := [name for name, text in shown.items() if not _spells(name, text)]:
+        judge = fault if is_known else warning
+        return judge(f"{', '.join(silent)} not spelled by the templates ({found})", TAKE_STARMIE)
     return ok(found)
 
 

@@ -1,0 +1,35 @@
+"""What `kestrel doctor` takes."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from kestrel_core.protocol.errors import InvalidRequest
+from kestrel_tools.options import Option
+
+Port = Annotated[int, Option("(default: %(default)s)", metavar="PORT")]
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorOptions:
+    """check this machine and a model, and say what to do
+
+    Checks the machine (GPU, FlashInfer, kernels, Triton, shared memory, ports), then a model (files, tensors,
+    words), then asks it questions whose answers are known. Without --model and --model-path it is the bundled
+    model. Exit code 0: no fault, 1: a fault, 2: it cannot be run as asked.
+    """
+
+    machine_only: Annotated[bool, Option("leave the model alone")] = False
+    json: Annotated[bool, Option("print one JSON document, and nothing else")] = False
+    host: Annotated[str, Option("of the ports (default: %(default)s)", metavar="ADDRESS")] = "127.0.0.1"
+    http_port: Port = 8000
+    grpc_port: Port = 8001
+    metrics_port: Port = 8002
+
+    @property
+    def ports(self) -> dict[str, int]:
+        return {"http": self.http_port, "grpc": self.grpc_port, "metrics": self.metrics_port}
+
+    def __post_init__(self) -> None:
+        for name, port in self.ports.items():
+            if not 0 <= port < 2**16:
+                raise InvalidRequest(f"--{name}-port is {port}; a port is from 0 to 65535")
