@@ -9,10 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pyvips
-
-from kestrel_client import Client
-from kestrel_tools.scenes.sheet import write_picture
+from kestrel_client import Client, drawing
 
 ROOT = Path(__file__).parents[1]
 SAMPLE = ROOT / "client/samples/shapes.png"
@@ -33,9 +30,7 @@ def main(url: str) -> None:
         ]
     for answer in answers:
         print(json.dumps(answer.output))
-    size = pyvips.Image.new_from_buffer(data, "")
-    places = [answer.output for answer in answers if answer.output.keys() & {"objects", "points", "segments"}]
-    write_picture(PICTURE, data, size.width, size.height, places)
+    drawing.draw(SAMPLE, PICTURE, answers)
 
 
 if __name__ == "__main__":

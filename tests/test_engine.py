@@ -165,9 +165,7 @@ def test_unknown_keywords_are_refused_with_the_nearest_known_one() -> None:
                 await engine.query(question="why?", **keywords)  # type: ignore[call-overload]
         for skill in (engine.detect, engine.point, engine.segment):
             for keyword, name in (({"max_tokens": 9}, "MAX_TOKENS"), ({"logprobs": 2}, "LOGPROBS")):
-                with pytest.raises(
-                    InvalidRequest, match=f"{name} means nothing to "
-                ):
+                with pytest.raises(InvalidRequest, match=f"{name} means nothing to "):
                     await skill(b"picture", "cat", **keyword)  # type: ignore[operator]
 
     run_scripted(scenario)
