@@ -104,7 +104,7 @@ def test_an_engine_that_knows_it_is_broken_is_replaced(fragile: Served) -> None:
     assert status == 400 and answer["error"].startswith("INTERNAL: the engine failed")
     until(lambda: fragile.children() not in ([], [server_id]), 60)
     until(lambda: answers_again(fragile), 60)
-    assert "the engine is broken and everybody has been told" in fragile.log.read_text()
+    assert "the engine is broken and every caller has been told" in fragile.log.read_text()
 
 
 def test_a_server_that_is_killed_is_replaced(fragile: Served) -> None:

@@ -93,7 +93,7 @@ def test_a_port_that_somebody_listens_on_is_seen() -> None:
         other.listen()
         port = other.getsockname()[1]
         assert port_trouble("http", "127.0.0.1", port)
-    assert not port_trouble("http", "127.0.0.1", 0)
+    assert not port_trouble("http", "127.0.0.1", port), "it has been closed"
 
 
 def test_only_a_published_model_that_is_not_cached_has_to_be_downloaded(tmp_path: Path) -> None:
