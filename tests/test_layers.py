@@ -126,6 +126,7 @@ HOUSES = {
     "kestrel_client": "client",
     "kestrel_gateway": "gateway",
     "kestrel_tools": "tools",
+    "kernel_stages": "tools",
     "client": "client",
     "gateway": "gateway",
     "tools": "tools",

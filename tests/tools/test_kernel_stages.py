@@ -1,9 +1,9 @@
 import torch
 from tiny import tiny_config
 
+from kernel_stages import Place, cases, few_rows_cases, floor_ms
 from kestrel_core.moondream.config import MoEConfig
 from kestrel_core.moondream.ops import plain
-from kestrel_tools.bench.stages import Place, cases, few_rows_cases, floor_ms
 
 
 @torch.inference_mode()

@@ -1,8 +1,9 @@
 """Time of the network's kernels in each way they can be computed, beside what memory and arithmetic allow.
 
-`python -m kestrel_tools.bench.stages` needs a GPU. Full widths, random weights; small stages are
-replayed from a graph, so the host's share is not in them. Whole steps and the whole encoder are `kestrel
-bench decode`, `prefill` and `vision`; `--compile off` leaves our kernels out there.
+For those who write kernels, so it lies beside the package and not in it: `python tools/kernel_stages.py`,
+which needs a GPU. Full widths, random weights; small stages are replayed from a graph, so the host's share is
+not in them. Whole steps and the whole encoder are `kestrel bench decode`, `prefill` and `vision`; `--compile
+off` leaves our kernels out there.
 """
 
 import argparse
