@@ -62,7 +62,7 @@ class RuntimeConfig:
     model: str = _option(DEFAULT, f"{', '.join([*MODELS][:-1])} or {[*MODELS][-1]}")
     model_path: str | None = _option(None, "local checkpoint: a folder, a safetensors file or index, a .pt")
     revision: str | None = _option(
-        None, "commit, tag or branch of the model's repository, where the pinned default is not wanted"
+        None, "commit, tag or branch of the model's repository, in place of the recorded one"
     )
     tokenizer_path: str | None = _option(None, "tokenizer.json, where it is not beside the checkpoint")
     weights: str = _option("checkpoint", "checkpoint, or random: seeded weights of the model's shape")

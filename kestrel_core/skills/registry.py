@@ -138,7 +138,7 @@ def _module(name: str) -> ModuleType:
         if spec is None or spec.loader is None or not path.is_file():
             raise ImportError(f"there is no file {path.name}")
         module = importlib.util.module_from_spec(spec)
-        sys.modules.setdefault(path.stem, module)  # where dataclasses and pickles look for it
+        sys.modules.setdefault(path.stem, module)  # where dataclasses look for it
         spec.loader.exec_module(module)
         return module
     if "" not in sys.path and str(Path.cwd()) not in sys.path:

@@ -22,10 +22,10 @@ class Shout(SkillSpec):
     image = "optional"
 
     def prompt(self, request: Request, language: Language) -> Prompt:
-        raise NotImplementedError
+        raise AssertionError("a request that is refused gets this far")
 
     def reply(self, request: Request, language: Language) -> Reply:
-        raise NotImplementedError
+        raise AssertionError("a request that is refused gets this far")
 
 
 def test_what_is_internal_is_not_told_of() -> None:
