@@ -13,10 +13,13 @@ def test_two_instances_answer_side_by_side_and_alike(model: Path, tmp_path: Path
     with served(tmp_path / "log", f"--model-repository={repository}", KESTREL_DEVICE="") as server:
         assert len(server.children(server.children()[0])) == 2
         asked = [{"SKILL": "query", "QUESTION": "who?", "TEMPERATURE": 0.0, "MAX_TOKENS": 5}] * 8
-        answers = server.ask_all(asked)
-        assert len({answer[-1]["answer"] for answer in answers}) == 1
+        said: set[str] = set()
         lines = [f'kestrel_requests_total{{engine="{n}",outcome="length",skill="query"}}' for n in (0, 1)]
-        found = until(
-            lambda: now if sum(now := [server.metrics().get(line, 0) for line in lines]) == 8 else None
-        )
-        assert min(found) > 1, "both have had their share"
+
+        def both_have_answered() -> bool:
+            """Triton hands a request to whichever instance is free, so the shares of a few are chance."""
+            said.update(answer[-1]["answer"] for answer in server.ask_all(asked))
+            return all(server.metrics().get(line, 0) > 1 for line in lines)
+
+        until(both_have_answered, 30)
+        assert len(said) == 1
