@@ -4,6 +4,7 @@ import asyncio
 import http.client
 import json
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -123,6 +124,15 @@ class Running:
 
     def get(self, path: str, **headers: str) -> tuple[int, Any, dict[str, str]]:
         return self.ask("GET", path, None, _headers(headers))
+
+    def leaver(self, path: str, body: Any) -> http.client.HTTPConnection:
+        """A client whose request has reached the upstream, and who may go now."""
+        before = len(self.upstream.answers)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
+        while len(self.upstream.answers) == before:
+            time.sleep(0.001)
+        return connection
 
     def events(self, path: str, body: Any, **headers: str) -> list[Any]:
         """The documents of a stream; `[DONE]` as it is."""
