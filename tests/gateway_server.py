@@ -5,7 +5,7 @@ import http.client
 import json
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +20,7 @@ from kestrel_gateway.app import make_app
 from kestrel_gateway.house import House
 from kestrel_gateway.options import GatewayOptions
 from kestrel_gateway.serving import DrainingServer, listening
+from kestrel_gateway.visits import Observer
 
 USAGE = Usage(740, 3, 730, 0.5, 12.5, 45.2, 15.0)
 OUTPUTS: dict[str, dict[str, Any]] = {
@@ -158,12 +159,19 @@ class Running:
 
 
 @contextmanager
-def running(upstream: FakeUpstream | None = None, **options: Any) -> Iterator[Running]:
+def running(
+    upstream: FakeUpstream | None = None, observers: Sequence[Observer] = (), **options: Any
+) -> Iterator[Running]:
     upstream = upstream or FakeUpstream()
     given = GatewayOptions(("unused:1",), **{"drain_s": 0.0, "exit_timeout_s": 5.0, **options})
     house = House(given, upstream)
     config = uvicorn.Config(
-        make_app(house), http="httptools", ws="none", lifespan="off", log_config=None, access_log=False
+        make_app(house, observers),
+        http="httptools",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
     )
     server = DrainingServer(config, house.drain)
     with listening("127.0.0.1", 0) as door:
