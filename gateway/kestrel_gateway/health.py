@@ -1,0 +1,23 @@
+"""Whether the gateway lives, and whether it is ready: a real answer of the model says so."""
+
+from starlette.requests import Request as HttpRequest
+from starlette.responses import JSONResponse, Response
+
+from kestrel_core.protocol.errors import KestrelError, ShuttingDown
+from kestrel_gateway.errors import refusal
+from kestrel_gateway.house import House
+
+
+async def answer_live(house: House, http: HttpRequest) -> Response:
+    return JSONResponse({"status": "ok"})
+
+
+async def answer_ready(house: House, http: HttpRequest) -> Response:
+    """503 from the moment of SIGTERM, and while nobody behind us answers."""
+    try:
+        if house.drain.is_draining:
+            raise ShuttingDown("this server is ending")
+        await house.check_answers()
+    except KestrelError as error:
+        return refusal(error)
+    return JSONResponse({"status": "ok"})
