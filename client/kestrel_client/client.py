@@ -15,6 +15,7 @@ from typing import Any, Generic, Literal, Self, TypeVar, Unpack, cast, overload
 import grpc  # type: ignore[import-untyped]
 from tritonclient.grpc import service_pb2_grpc
 
+from kestrel_core.protocol.about import ABOUT, About, about_of
 from kestrel_core.protocol.asking import (
     QUERY,
     REFS,
@@ -189,6 +190,10 @@ class Client:
     def ask(self, skill: str, image: Any = None, *, stream: bool = False, **arguments: Any) -> Any:
         """Any skill by its name. Keywords that are not settings are arguments, which the skill checks."""
         return self.submit(make_request(skill, image, arguments, stream=stream))
+
+    def about(self) -> About:
+        """Which model answers, and what its skills take. It does not wait for the model."""
+        return about_of(self.submit(Request(ABOUT)))
 
     def _call(
         self,

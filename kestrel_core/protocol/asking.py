@@ -15,6 +15,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Generic, Literal, Self, TypedDict, TypeVar, Unpack, cast, overload
 
+from kestrel_core.protocol.about import ABOUT, About, about_of
 from kestrel_core.protocol.errors import InvalidRequest
 from kestrel_core.protocol.fields import BY_NAME, OLD_NAMES, SETTINGS
 from kestrel_core.protocol.messages import Chunk, EngineResult, Request, parse_settings
@@ -255,6 +256,10 @@ class AsyncCalls(ABC):
     async def ask(self, skill: str, image: Any = None, *, stream: bool = False, **arguments: Any) -> Any:
         """Any skill by its name. Keywords that are not settings are arguments, which the skill checks."""
         return await self.submit(make_request(skill, image, arguments, stream=stream))
+
+    async def about(self) -> About:
+        """Which model answers, and what its skills take. It does not wait for the model."""
+        return about_of(await self.submit(Request(ABOUT)))
 
     async def _call(
         self,
