@@ -240,10 +240,10 @@ class Pixels(NamedTuple):
     nbytes: int
 
 
-def fake_prepare(source: object, may_decode: Callable[[str], bool]) -> PreparedImage | None:
+def fake_prepare(source: object, may_decode: Callable[[str], bool], salt: str = "") -> PreparedImage | None:
     """The key of a picture is the picture itself, and decoded it takes 100 bytes for each of its own.
 
-    Some are no pictures. Nothing is remembered.
+    Some are no pictures. Nothing is remembered. Keys are not salted, so that only the root parts salts.
     """
     assert isinstance(source, bytes)
     if not may_decode(source.decode()):
@@ -355,11 +355,12 @@ class FakeEngine:
         stream: bool = False,
         priority: int = 0,
         timeout_s: float | None = None,
+        cache_salt: str = "",
         **arguments: Any,
     ) -> Heard:
         """Submit a request, greedy unless `settings` say otherwise."""
         parsed = parse_settings({"temperature": 0, **(settings or {})})
-        request = Request(skill, arguments, image, parsed, "7", stream, priority, timeout_s)
+        request = Request(skill, arguments, image, parsed, "7", stream, priority, timeout_s, cache_salt)
         return self.submit(request)
 
     def submit(self, request: Request) -> Heard:

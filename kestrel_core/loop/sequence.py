@@ -70,7 +70,7 @@ class Sequence:
     request_id: str
     reply: Reply
     inputs: list[Input]  # the prompt behind the image, and all that was fed since
-    root: Hashable = None  # what every position depends on: adapter and image
+    root: Hashable = None  # what every position depends on: adapter and image; and the salt
     image: PreparedImage | None = None
     image_length: int = 0
     sampling: Sampling = GREEDY

@@ -1,5 +1,6 @@
 """What a caller asks and what comes back. Checked where it comes from outside, trusted inside."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
@@ -9,6 +10,7 @@ from kestrel_core.protocol.errors import InvalidRequest, KestrelError
 from kestrel_core.protocol.fields import OLD_NAMES, SETTINGS, STOP
 
 FinishReason = Literal["stop", "length", "cancelled"]
+TRACEPARENT = re.compile("(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,13 @@ class Request:
     stream: bool = False
     priority: int = 0
     timeout_s: float | None = None
+    cache_salt: str = ""  # requests of different salts share no cached KV and no cached picture
+    traceparent: str = ""  # the caller's span, in W3C's form
+
+
+def parse_traceparent(given: object) -> str:
+    """As it came; empty if it is none, since a caller's tracing is no reason to refuse its request."""
+    return given if isinstance(given, str) and TRACEPARENT.fullmatch(given) else ""
 
 
 class Chunk(NamedTuple):

@@ -209,5 +209,5 @@ class InlineWorkers:
         pass
 
 
-def no_image(source: object, may_decode: Callable[[str], bool]) -> PreparedImage:
+def no_image(source: object, may_decode: Callable[[str], bool], salt: str) -> PreparedImage:
     raise AssertionError("nobody sends a picture here")
