@@ -67,6 +67,7 @@ class FakeAnswer(AnswerStream[EngineResult]):
         self.usage = usage
         self.is_cancelled = threading.Event()
         self._chunks = script(request)
+        self._reading: asyncio.Future[Chunk] | None = None
         self._done = False
 
     @property
@@ -75,12 +76,20 @@ class FakeAnswer(AnswerStream[EngineResult]):
 
     def cancel(self) -> None:
         self.is_cancelled.set()
+        if self._reading is not None:
+            self._reading.cancel()
 
     async def next_chunk(self) -> Chunk | None:
         if self.is_cancelled.is_set():
             raise Cancelled("cancelled")
+        self._reading = asyncio.ensure_future(anext(self._chunks))
         try:
-            return await anext(self._chunks)
+            return await self._reading
+        except asyncio.CancelledError:  # of whoever reads, or by `cancel`
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            raise Cancelled("cancelled") from None
         except (StopAsyncIteration, KestrelError) as error:
             self._done = True
             if isinstance(error, KestrelError):
@@ -114,7 +123,7 @@ class FakeUpstream(AsyncCalls):
 class Running:
     port: int
     house: House
-    upstream: FakeUpstream
+    upstream: Any  # a `FakeUpstream`, unless the test brought something else
 
     def post(self, path: str, body: Any, **headers: str) -> tuple[int, Any, dict[str, str]]:
         """Status, document and headers. Bytes are sent as they are, anything else as JSON."""
@@ -148,10 +157,12 @@ class Running:
 
 
 @contextmanager
-def running(upstream: FakeUpstream | None = None, **options: Any) -> Iterator[Running]:
+def running(upstream: AsyncCalls | None = None, **options: Any) -> Iterator[Running]:
     upstream = upstream or FakeUpstream()
     given = GatewayOptions(("unused:1",), **{"drain_s": 0.0, "exit_timeout_s": 5.0, **options})
     house = House(given, upstream)
+    for replica in house.upstream.replicas:
+        replica.is_found_well()
     config = uvicorn.Config(
         make_app(house), http="httptools", ws="none", lifespan="off", log_config=None, access_log=False
     )

@@ -55,6 +55,7 @@ async def answer_whole(
     _note(visit, request)
     async with _watched(receive) as gone, await _unless(gone, upstream.open(request)) as stream:
         result: EngineResult = await _unless(gone, stream.result())
+        _note_who(visit, stream)
     visit.finish_reason, visit.usage = result.finish_reason, result.metrics
     return result
 
@@ -117,6 +118,7 @@ class EventResponse:
         finally:
             reading.cancel()
         result = await stream.result()
+        _note_who(self._visit, stream)
         self._visit.finish_reason, self._visit.usage = result.finish_reason, result.metrics
         await self._write(send, self._writer.last(result), gone)
 
@@ -140,6 +142,10 @@ class EventResponse:
 
 def _note(visit: Visit, request: Request) -> None:
     visit.skill, visit.request = request.skill, request
+
+
+def _note_who(visit: Visit, stream: AnswerStream[Any]) -> None:
+    visit.upstream = getattr(stream, "upstream", "")
 
 
 @asynccontextmanager

@@ -1,7 +1,8 @@
 """The gateway as an ASGI application: the table of its paths."""
 
-from starlette.routing import Route, Router
-from starlette.types import ASGIApp
+from starlette.requests import Request as HttpRequest
+from starlette.routing import Match, Route, Router
+from starlette.types import ASGIApp, Scope
 
 from kestrel_gateway.health import answer_live, answer_ready
 from kestrel_gateway.house import House
@@ -18,5 +19,24 @@ def make_app(house: House) -> ASGIApp:
         *(Route(f"/v1/{skill}", endpoint(house, answer_skill, skill), methods=["POST"]) for skill in SKILLS),
         *(Route(path, endpoint(house, answer_live)) for path in LIVE),
         *(Route(path, endpoint(house, answer_ready)) for path in READY),
+        OwnSkills(house),  # last: a path of ours is never a skill's
     ]
     return Reception(house, Router(routes, redirect_slashes=False))
+
+
+class OwnSkills(Route):
+    """A path for each skill that the server has beside Moondream's; which those are it says itself."""
+
+    def __init__(self, house: House) -> None:
+        async def answer(request: HttpRequest) -> ASGIApp:
+            return await answer_skill(house, request, request.path_params["skill"])
+
+        super().__init__("/v1/{skill}", answer, methods=["POST"])
+        self._house = house
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        match, found = super().matches(scope)
+        names = {skill.name for skill in self._house.skills}
+        if match is not Match.NONE and found["path_params"]["skill"] not in names:
+            return Match.NONE, {}
+        return match, found

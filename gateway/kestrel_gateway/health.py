@@ -1,6 +1,6 @@
 """Whether the gateway lives, and whether it is ready: the last real answer of the model says so.
 
-Neither asks anybody: those who ask us every second must not wait behind requests. `upstream.probing` does ask.
+Neither asks anybody: those who look every second must not wait behind requests. `upstream.probing` asks.
 """
 
 from starlette.requests import Request as HttpRequest
