@@ -15,11 +15,13 @@ setup(
     packages=[
         *find_packages(include=["kestrel_core", "kestrel_core.*"]),
         *find_packages("client"),
+        *find_packages("gateway"),
         *find_packages("tools"),
         *MOVED,
     ],
     package_dir={
         "kestrel_client": "client/kestrel_client",
+        "kestrel_gateway": "gateway/kestrel_gateway",
         "kestrel_tools": "tools/kestrel_tools",
         **MOVED,
     },

@@ -3,6 +3,7 @@
 import json
 import re
 import tomllib
+from itertools import chain
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -44,7 +45,7 @@ def test_the_server_and_its_numpy_are_pinned_alike_everywhere() -> None:
 
 
 def test_every_direct_dependency_is_pinned() -> None:
-    dependencies = (*PROJECT["dependencies"], *EXTRAS["client"], *EXTRAS["triton"], *EXTRAS["dev"])
-    for requirement in dependencies:
+    extras = (EXTRAS[name] for name in ("client", "gateway", "otel", "triton", "dev"))
+    for requirement in (*PROJECT["dependencies"], *chain(*extras)):
         package = re.split(r"[\[<=>]", requirement)[0]
         assert package == PROJECT["name"] or package in pins("constraints-cpu.txt"), requirement

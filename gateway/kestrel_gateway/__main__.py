@@ -1,0 +1,8 @@
+"""`python -m kestrel_gateway`: the gateway alone, as `kestrel serve` starts it."""
+
+import sys
+
+from kestrel_core.cli.main import main
+
+if __name__ == "__main__":
+    sys.exit(main(["gateway", *sys.argv[1:]]))

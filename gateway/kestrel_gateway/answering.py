@@ -1,0 +1,178 @@
+"""One answer on its way to its client: whole, or as server-sent events; cancelled when the client goes.
+
+Whoever waits for an answer also watches the connection. When the client has gone the answer is cancelled,
+which frees its pages and its slot within one step of the engine.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Iterable
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+
+import msgspec
+from starlette.types import Receive, Scope, Send
+
+from kestrel_core.protocol.asking import AnswerStream, AsyncCalls
+from kestrel_core.protocol.errors import KestrelError
+from kestrel_core.protocol.messages import Chunk, EngineResult, Request
+from kestrel_gateway.errors import ClientGone
+from kestrel_gateway.options import GatewayOptions
+from kestrel_gateway.visits import Visit
+
+T = TypeVar("T")
+EVENT_HEADERS = [
+    (b"content-type", b"text/event-stream; charset=utf-8"),
+    (b"cache-control", b"no-cache"),
+    (b"x-accel-buffering", b"no"),  # nginx would otherwise collect events before it passes them on
+]
+
+
+# Letters that end a line for some readers (httpx's and requests' `iter_lines` among them), not for JSON.
+LINE_ENDS = [(letter.encode(), f"\\u{ord(letter):04x}".encode()) for letter in "\x85\u2028\u2029"]
+
+
+class EventWriter:
+    """Turns an answer into events. One for each stream; a format of its own is a subclass."""
+
+    def first(self) -> Iterable[bytes]:
+        return ()
+
+    def chunk(self, chunk: Chunk) -> Iterable[bytes]:
+        raise NotImplementedError
+
+    def last(self, result: EngineResult) -> Iterable[bytes]:
+        raise NotImplementedError
+
+    def failure(self, error: KestrelError) -> Iterable[bytes]:
+        """When the status has been sent and the answer breaks off."""
+        raise NotImplementedError
+
+
+def event(document: Any) -> bytes:
+    data = msgspec.json.encode(document)
+    if not data.isascii():
+        for letter, escaped in LINE_ENDS:
+            data = data.replace(letter, escaped)
+    return b"data: " + data + b"\n\n"
+
+
+async def answer_whole(
+    upstream: AsyncCalls, request: Request, visit: Visit, receive: Receive
+) -> EngineResult:
+    """The answer in one piece. Raises `ClientGone` if nobody waits for it any more."""
+    async with _watched(receive) as gone, await _unless(gone, upstream.open(request)) as stream:
+        result: EngineResult = await _unless(gone, stream.result())
+        _note_who(visit, stream)
+    visit.saw_result(result)
+    return result
+
+
+class EventResponse:
+    """A streamed answer, as ASGI sends it.
+
+    The status waits for the first chunk, so that a request that is refused gets its own status. If there is
+    none for `keep_alive_s`, the response begins without it, so that nobody on the way to the client gives up.
+    """
+
+    def __init__(
+        self,
+        upstream: AsyncCalls,
+        request: Request,
+        visit: Visit,
+        writer: EventWriter,
+        options: GatewayOptions,
+    ) -> None:
+        self._upstream = upstream
+        self._request = request
+        self._visit = visit
+        self._writer = writer
+        self._options = options
+        self._has_begun = False
+        visit.is_stream = True
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with _watched(receive) as gone:
+            try:
+                async with await _unless(gone, self._upstream.open(self._request)) as stream:
+                    await self._pass_on(stream, gone, send)
+            except ClientGone:
+                raise
+            except KestrelError as error:
+                if not self._has_begun:
+                    raise
+                self._visit.outcome = error.reason
+                await self._write(send, self._writer.failure(error), gone)
+            await self._send(send, {"type": "http.response.body", "body": b""}, gone)
+
+    async def _pass_on(self, stream: AnswerStream[Any], gone: "asyncio.Future[None]", send: Send) -> None:
+        reading = asyncio.ensure_future(stream.next_chunk())
+        try:
+            while True:
+                done, _ = await asyncio.wait(
+                    (reading, gone), timeout=self._options.keep_alive_s, return_when=asyncio.FIRST_COMPLETED
+                )
+                if gone in done:
+                    raise ClientGone("the client went away before its answer was there")
+                if reading not in done:
+                    await self._write(send, (b": keep-alive\n\n",), gone)
+                    continue
+                if (chunk := reading.result()) is None:
+                    break
+                reading = asyncio.ensure_future(stream.next_chunk())
+                self._visit.saw_first_chunk()
+                await self._write(send, self._writer.chunk(chunk), gone)
+        finally:
+            reading.cancel()
+        result = await stream.result()
+        _note_who(self._visit, stream)
+        self._visit.saw_result(result)
+        await self._write(send, self._writer.last(result), gone)
+
+    async def _write(self, send: Send, events: Iterable[bytes], gone: "asyncio.Future[None]") -> None:
+        data = b"".join(events)
+        if not self._has_begun:
+            self._has_begun = True
+            await send({"type": "http.response.start", "status": 200, "headers": EVENT_HEADERS})
+            data = b"".join(self._writer.first()) + data
+        if data:
+            await self._send(send, {"type": "http.response.body", "body": data, "more_body": True}, gone)
+
+    async def _send(self, send: Send, message: dict[str, Any], gone: "asyncio.Future[None]") -> None:
+        """A client that neither reads nor leaves is left."""
+        try:
+            async with asyncio.timeout(self._options.write_timeout_s):
+                await send(message)
+        except TimeoutError:
+            raise ClientGone("the client did not read its answer") from None
+
+
+def _note_who(visit: Visit, stream: AnswerStream[Any]) -> None:
+    visit.upstream = getattr(stream, "upstream", "")
+
+
+@asynccontextmanager
+async def _watched(receive: Receive) -> AsyncIterator["asyncio.Future[None]"]:
+    """A future that is done when the client has gone. The body has been read by now."""
+
+    async def watch() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    gone = asyncio.ensure_future(watch())
+    try:
+        yield gone
+    finally:
+        gone.cancel()
+
+
+async def _unless(gone: "asyncio.Future[None]", work: Awaitable[T]) -> T:
+    """The work's result; it is cancelled if the client goes first."""
+    working = asyncio.ensure_future(work)
+    try:
+        await asyncio.wait((working, gone), return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise ClientGone("the client went away before its answer was there")
+        return working.result()
+    finally:
+        if not working.done():
+            working.cancel()

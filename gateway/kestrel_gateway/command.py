@@ -1,0 +1,91 @@
+"""What `kestrel gateway` takes on the command line."""
+
+import argparse
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from kestrel_gateway.options import GatewayOptions
+
+if TYPE_CHECKING:
+    from kestrel_core.cli.options import Commands
+
+SECRET = "KESTREL_UPSTREAM_SECRET"  # a command line can be read by every user of the machine
+
+
+def add(commands: "Commands") -> None:
+    gateway = commands.add_parser(
+        "gateway",
+        help="HTTP for every client of the field, in front of one or more Tritons",
+        description="Moondream's REST, OpenAI's API and a page to try them, answered by the Triton servers "
+        "that --upstream names. `kestrel serve` starts one by itself. SIGTERM or Ctrl-C: /readyz says 503 at "
+        "once, requests are served for --drain-s more seconds, and those under way finish.",
+    )
+    add_options(gateway)
+    gateway.set_defaults(run=_run)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--upstream",
+        action="append",
+        default=[],
+        metavar="HOST:PORT",
+        help="gRPC of a Triton that answers; may be given several times (default: localhost:8001)",
+    )
+    parser.add_argument(
+        "--host", default="127.0.0.1", metavar="ADDRESS", help="to listen on (default: %(default)s)"
+    )
+    parser.add_argument("--port", type=int, default=8080, help="(default: %(default)s)")
+    parser.add_argument(
+        "--workers", type=int, default=1, metavar="N", help="processes that answer (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--api-keys", type=Path, metavar="FILE", help="TOML: who may ask, and how much; read again on SIGHUP"
+    )
+    parser.add_argument(
+        "--drain-s",
+        type=float,
+        default=3.0,
+        metavar="SECONDS",
+        help="new requests are still served so long after a signal (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--exit-timeout",
+        type=float,
+        default=30.0,
+        metavar="SECONDS",
+        help="for requests under way to finish after that (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--log-format", choices=("text", "json"), default="text", help="(default: %(default)s)"
+    )
+    parser.add_argument(
+        "--allow-image-hosts",
+        default="",
+        metavar="HOST,...",
+        help="whose pictures may be fetched, if a request names their address (default: nobody's)",
+    )
+
+
+def options_from(given: argparse.Namespace) -> GatewayOptions:
+    return GatewayOptions(
+        upstreams=tuple(given.upstream) or ("localhost:8001",),
+        host=given.host,
+        port=given.port,
+        workers=given.workers,
+        api_keys=given.api_keys,
+        drain_s=given.drain_s,
+        exit_timeout_s=given.exit_timeout,
+        log_format=given.log_format,
+        image_hosts=tuple(host for host in given.allow_image_hosts.split(",") if host),
+        secret=os.environ.get(SECRET, ""),
+    )
+
+
+def _run(given: argparse.Namespace, console: Console) -> int:
+    from kestrel_gateway.serving import run
+
+    return run(options_from(given))

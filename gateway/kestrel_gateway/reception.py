@@ -1,0 +1,90 @@
+"""The way every HTTP request takes: it gets an id, is let in or not, is answered, and is told of at its end.
+
+Whatever is raised on the way, by us or by the framework, becomes the one error envelope.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, HTTPConnection
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from kestrel_core.protocol.errors import EngineFailed, KestrelError
+from kestrel_gateway.errors import ClientGone, of_framework, refusal
+from kestrel_gateway.house import House
+from kestrel_gateway.visits import Observer, Visit, begin_visit
+
+log = logging.getLogger("kestrel.gateway")
+
+
+class Reception:
+    def __init__(self, house: House, inside: ASGIApp, observers: Sequence[Observer] = ()) -> None:
+        self._house = house
+        self._inside = inside
+        self._observers = observers
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self._inside(scope, receive, send)
+            return
+        visit = begin_visit(HTTPConnection(scope), self._observers)
+        scope["visit"], scope["app"] = visit, self  # a router without an app would write errors of its own
+        drain = self._house.drain
+        is_counted = not visit.is_probe
+        drain.num_open += is_counted
+        try:
+            await self._answer(scope, receive, send, visit, is_counted)
+        finally:
+            drain.num_open -= is_counted
+            visit.route = getattr(scope.get("route"), "path", "")
+            for observer in self._observers:
+                observer.ended(visit)
+
+    async def _answer(
+        self, scope: Scope, receive: Receive, send: Send, visit: Visit, is_counted: bool
+    ) -> None:
+        status = 0
+
+        async def tell(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [
+                    *message.get("headers", ()),
+                    (b"x-request-id", visit.request_id.encode()),
+                    *((b"connection", b"close"),) * self._house.drain.is_draining,
+                ]
+            await send(message)
+
+        error: KestrelError | None = None
+        try:
+            if is_counted:
+                self._house.drain.check()
+            await self._inside(scope, receive, tell)
+        except (ClientGone, ClientDisconnect):
+            visit.end(499, "gone")
+            return
+        except HTTPException as raised:
+            error = of_framework(raised, visit.method, visit.path)
+        except KestrelError as raised:
+            error = raised
+        except Exception as raised:
+            log.exception("request %s failed", visit.request_id)
+            error = EngineFailed(f"the gateway failed ({type(raised).__name__}); ask again")
+        if error is not None:
+            visit.outcome = error.reason
+            if status == 0:
+                await refusal(error)(scope, receive, tell)
+        visit.end(status, visit.outcome or "ok")
+
+
+def endpoint(house: House, answer: Callable[..., Any], *arguments: Any) -> Callable[..., Any]:
+    """A path's handler, given the house and what else the table of routes says."""
+
+    async def handle(request: Any) -> Any:
+        return await answer(house, request, *arguments)
+
+    return handle
