@@ -10,6 +10,7 @@ from kestrel_core.protocol.about import own_version
 from kestrel_core.protocol.messages import EngineResult, Usage
 
 Document = dict[str, Any]
+DONE = b"data: [DONE]\n\n"
 
 
 @dataclass(frozen=True, slots=True)
