@@ -8,6 +8,7 @@ from kestrel_gateway.house import House
 from kestrel_gateway.openai.chat import answer_chat
 from kestrel_gateway.openai.completions import answer_completion
 from kestrel_gateway.openai.models import list_models, show_model
+from kestrel_gateway.openai.responses import answer_response
 from kestrel_gateway.reception import Reception, endpoint
 from kestrel_gateway.rest import answer_skill
 
@@ -23,6 +24,7 @@ def make_app(house: House) -> ASGIApp:
         Route("/v1/models/{id:path}", endpoint(house, show_model)),
         Route("/v1/chat/completions", endpoint(house, answer_chat), methods=["POST"]),
         Route("/v1/completions", endpoint(house, answer_completion), methods=["POST"]),
+        Route("/v1/responses", endpoint(house, answer_response), methods=["POST"]),
         *(Route(path, endpoint(house, answer_live)) for path in LIVE),
         *(Route(path, endpoint(house, answer_ready)) for path in READY),
     ]
