@@ -4,7 +4,8 @@ import asyncio
 import http.client
 import json
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,7 @@ from kestrel_gateway.app import make_app
 from kestrel_gateway.house import House
 from kestrel_gateway.options import GatewayOptions
 from kestrel_gateway.serving import DrainingServer, listening
+from kestrel_gateway.visits import Observer
 
 USAGE = Usage(740, 3, 730, 0.5, 12.5, 45.2, 15.0)
 OUTPUTS: dict[str, dict[str, Any]] = {
@@ -128,6 +130,15 @@ class Running:
     def get(self, path: str, **headers: str) -> tuple[int, Any, dict[str, str]]:
         return self.ask("GET", path, None, _headers(headers))
 
+    def leaver(self, path: str, body: Any) -> http.client.HTTPConnection:
+        """A client whose request has reached the upstream, and who may go now."""
+        before = len(self.upstream.answers)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
+        while len(self.upstream.answers) == before:
+            time.sleep(0.001)
+        return connection
+
     def events(self, path: str, body: Any, **headers: str) -> list[Any]:
         """The documents of a stream; `[DONE]` as it is."""
         status, text, sent = self.post(path, body, **headers)
@@ -152,12 +163,19 @@ class Running:
 
 
 @contextmanager
-def running(upstream: FakeUpstream | None = None, **options: Any) -> Iterator[Running]:
+def running(
+    upstream: FakeUpstream | None = None, observers: Sequence[Observer] = (), **options: Any
+) -> Iterator[Running]:
     upstream = upstream or FakeUpstream()
     given = GatewayOptions(("unused:1",), **{"drain_s": 0.0, "exit_timeout_s": 5.0, **options})
     house = House(given, upstream)
     config = uvicorn.Config(
-        make_app(house), http="httptools", ws="none", lifespan="off", log_config=None, access_log=False
+        make_app(house, observers),
+        http="httptools",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
     )
     server = DrainingServer(config, house.drain)
     with listening("127.0.0.1", 0) as door:

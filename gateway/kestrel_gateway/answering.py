@@ -60,10 +60,9 @@ async def answer_whole(
     upstream: AsyncCalls, request: Request, visit: Visit, receive: Receive
 ) -> EngineResult:
     """The answer in one piece. Raises `ClientGone` if nobody waits for it any more."""
-    _note(visit, request)
     async with _watched(receive) as gone, await _unless(gone, upstream.open(request)) as stream:
         result: EngineResult = await _unless(gone, stream.result())
-    visit.finish_reason, visit.usage = result.finish_reason, result.metrics
+    visit.saw_result(result)
     return result
 
 
@@ -89,7 +88,6 @@ class EventResponse:
         self._options = options
         self._has_begun = False
         visit.is_stream = True
-        _note(visit, request)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async with _watched(receive) as gone:
@@ -125,7 +123,7 @@ class EventResponse:
         finally:
             reading.cancel()
         result = await stream.result()
-        self._visit.finish_reason, self._visit.usage = result.finish_reason, result.metrics
+        self._visit.saw_result(result)
         await self._write(send, self._writer.last(result), gone)
 
     async def _write(self, send: Send, events: Iterable[bytes], gone: "asyncio.Future[None]") -> None:
@@ -144,10 +142,6 @@ class EventResponse:
                 await send(message)
         except TimeoutError:
             raise ClientGone("the client did not read its answer") from None
-
-
-def _note(visit: Visit, request: Request) -> None:
-    visit.skill, visit.request = request.skill, request
 
 
 @asynccontextmanager

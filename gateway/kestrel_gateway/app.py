@@ -1,9 +1,11 @@
 """The gateway as an ASGI application: the table of its paths."""
 
+from collections.abc import Sequence
+
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp
 
-from kestrel_gateway.health import answer_live, answer_ready
+from kestrel_gateway.health import answer_live, answer_metrics, answer_ready
 from kestrel_gateway.house import House
 from kestrel_gateway.openai.chat import answer_chat
 from kestrel_gateway.openai.completions import answer_completion
@@ -11,13 +13,14 @@ from kestrel_gateway.openai.models import list_models, show_model
 from kestrel_gateway.openai.responses import answer_response
 from kestrel_gateway.reception import Reception, endpoint
 from kestrel_gateway.rest import answer_skill
+from kestrel_gateway.visits import Observer
 
 SKILLS = ("query", "caption", "detect", "point", "segment")
 LIVE = ("/livez", "/healthz", "/v1/health/live", "/v2/health/live")
 READY = ("/readyz", "/health", "/ping", "/v1/health/ready", "/v2/health/ready")
 
 
-def make_app(house: House) -> ASGIApp:
+def make_app(house: House, observers: Sequence[Observer] = ()) -> ASGIApp:
     routes = [
         *(Route(f"/v1/{skill}", endpoint(house, answer_skill, skill), methods=["POST"]) for skill in SKILLS),
         Route("/v1/models", endpoint(house, list_models)),
@@ -27,5 +30,6 @@ def make_app(house: House) -> ASGIApp:
         Route("/v1/responses", endpoint(house, answer_response), methods=["POST"]),
         *(Route(path, endpoint(house, answer_live)) for path in LIVE),
         *(Route(path, endpoint(house, answer_ready)) for path in READY),
+        Route("/metrics", endpoint(house, answer_metrics)),
     ]
-    return Reception(house, Router(routes, redirect_slashes=False))
+    return Reception(house, Router(routes, redirect_slashes=False), (house.metrics, *observers))

@@ -10,6 +10,7 @@ from kestrel_core.protocol.messages import Request
 from kestrel_core.protocol.names import shown
 from kestrel_gateway.drain import Drain
 from kestrel_gateway.errors import UnknownModel
+from kestrel_gateway.metrics import Metrics
 from kestrel_gateway.options import GatewayOptions
 from kestrel_gateway.pictures import decode_picture
 from kestrel_gateway.visits import Visit
@@ -23,6 +24,7 @@ class House:
         self.upstream = upstream
         self.drain = Drain(options.drain_s, options.exit_timeout_s)
         self.started = int(time.time())  # when the model was "created", as OpenAI's lists call it
+        self.metrics = Metrics()
         self.model = ALIAS  # until the server has said which it is
 
     async def check_answers(self) -> None:
@@ -44,7 +46,12 @@ class House:
         return adapter or None
 
     async def admitted(self, request: Request, visit: Visit) -> Request:
-        """The request as it is sent: with its id, and with a deadline."""
-        timeout_s = request.timeout_s or self.options.timeout_s
+        """The request as it is sent: with its id, its place in the caller's trace, and a deadline."""
         visit.model = self.model
-        return replace(request, request_id=visit.request_id, timeout_s=timeout_s)
+        visit.ask(request)
+        return replace(
+            request,
+            request_id=visit.request_id,
+            traceparent=visit.traceparent,
+            timeout_s=request.timeout_s or self.options.timeout_s,
+        )

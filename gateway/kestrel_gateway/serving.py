@@ -11,6 +11,7 @@ from kestrel_core.protocol.errors import KestrelError
 from kestrel_gateway.app import make_app
 from kestrel_gateway.drain import Drain
 from kestrel_gateway.house import House
+from kestrel_gateway.logs import Log
 from kestrel_gateway.options import GatewayOptions
 
 BACKLOG = 2048
@@ -45,8 +46,10 @@ def run(options: GatewayOptions) -> int:
 async def serve(options: GatewayOptions, door: socket.socket) -> int:
     async with AsyncClient(options.upstreams[0]) as upstream:
         house = House(options, upstream)
+        log = Log(options.log_format)
+        log.install()
         config = uvicorn.Config(
-            make_app(house),
+            make_app(house, [log]),
             http="httptools",
             ws="none",
             lifespan="off",
