@@ -46,7 +46,12 @@ def usage(metrics: Usage) -> Document:
         "prompt_tokens": metrics.input_tokens,
         "completion_tokens": metrics.output_tokens,
         "total_tokens": metrics.input_tokens + metrics.output_tokens,
-        "prompt_tokens_details": {"cached_tokens": metrics.cached_tokens},
+        "prompt_tokens_details": {
+            "cached_tokens": metrics.cached_tokens,
+            "image_tokens": metrics.image_tokens,
+            "text_tokens": metrics.input_tokens - metrics.image_tokens,
+        },
+        "completion_tokens_details": {"reasoning_tokens": metrics.reasoning_tokens},
     }
 
 

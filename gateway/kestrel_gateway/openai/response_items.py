@@ -110,6 +110,6 @@ def _usage(metrics: Usage) -> Document:
         "input_tokens": metrics.input_tokens,
         "input_tokens_details": {"cached_tokens": metrics.cached_tokens, "cache_write_tokens": 0},
         "output_tokens": metrics.output_tokens,
-        "output_tokens_details": {"reasoning_tokens": 0},
+        "output_tokens_details": {"reasoning_tokens": metrics.reasoning_tokens},
         "total_tokens": metrics.input_tokens + metrics.output_tokens,
     }

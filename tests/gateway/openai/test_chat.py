@@ -2,15 +2,16 @@
 
 import base64
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from gateway_server import Running, Script, failing, running
+from gateway_server import USAGE, Running, Script, failing, running
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kestrel_core.protocol.errors import EngineFailed, Overloaded
-from kestrel_core.protocol.messages import Chunk, Request
+from kestrel_core.protocol.messages import Chunk, FinishReason, Request
 
 CHAT = "/v1/chat/completions"
 URL = f"data:image/png;base64,{base64.b64encode(b'picture').decode()}"
@@ -56,6 +57,7 @@ def joined(events: list[Any], key: str = "content") -> str:
 def test_a_chat_is_a_query_about_its_picture(gateway: Running) -> None:
     image = {"type": "image_url", "image_url": {"url": URL, "detail": "auto"}}
     body = chat([image, {"type": "text", "text": "What?"}], temperature=0.2, top_p=0.9, seed=7, stop="\n")
+    gateway.upstream.usage = replace(USAGE, image_tokens=730, reasoning_tokens=2)
     status, answer, headers = gateway.post(CHAT, {**body, "max_tokens": 9, "top_k": 3}, x_request_id="me")
     assert (status, headers["x-request-id"]) == (200, "me")
     [asked] = gateway.upstream.asked
@@ -80,7 +82,8 @@ def test_a_chat_is_a_query_about_its_picture(gateway: Running) -> None:
     ]
     usage = answer["usage"]
     assert (usage["prompt_tokens"], usage["completion_tokens"], usage["total_tokens"]) == (740, 3, 743)
-    assert usage["prompt_tokens_details"]["cached_tokens"] == 730
+    assert usage["prompt_tokens_details"] == {"cached_tokens": 730, "image_tokens": 730, "text_tokens": 10}
+    assert usage["completion_tokens_details"] == {"reasoning_tokens": 2}
 
 
 def test_a_bare_address_and_several_turns_are_taken(gateway: Running) -> None:
@@ -174,6 +177,15 @@ def test_log_probabilities_have_the_shape_of_openai(
     events = gateway.events(CHAT, {**body, "stream": True})
     told = [event["choices"][0]["logprobs"] for event in events[:-1]]
     assert [item for one in told if one for item in one["content"]] == logprobs["content"]
+
+
+@pytest.mark.parametrize(("reason", "told"), [("length", "length"), ("cancelled", "length")])
+def test_an_answer_that_is_not_whole_says_so(gateway: Running, reason: FinishReason, told: str) -> None:
+    gateway.upstream.finish_reason = reason
+    _, answer, _ = gateway.post(CHAT, chat())
+    assert answer["choices"][0]["finish_reason"] == told
+    events = gateway.events(CHAT, chat(stream=True))
+    assert events[-2]["choices"][0]["finish_reason"] == told
 
 
 @pytest.mark.parametrize("stream", [False, True])
