@@ -8,7 +8,7 @@ responses of one request are sent by one thread at a time.
 import logging
 import threading
 from collections.abc import Callable, Iterator
-from itertools import groupby
+from itertools import chain, groupby
 from queue import SimpleQueue
 
 from kestrel_core.protocol.errors import EngineFailed, KestrelError
@@ -19,6 +19,13 @@ log = logging.getLogger("kestrel")
 
 # Takes JSON or an error, and whether it is the last of its request. It may block.
 Send = Callable[[str | KestrelError, bool], None]
+
+
+def join(chunks: list[Chunk]) -> Chunk:
+    """Several chunks of one kind as one."""
+    text = "".join(chunk.text for chunk in chunks)
+    logprobs = tuple(chain.from_iterable(chunk.logprobs for chunk in chunks))
+    return chunks[-1]._replace(text=text, logprobs=logprobs)
 
 
 class Outgoing:
@@ -90,7 +97,7 @@ class Outgoing:
         if isinstance(end, Finished):
             chunks.append(end.rest)
         runs = [list(run) for _, run in groupby(chunks, key=lambda chunk: chunk.kind)]
-        joined = [run[-1]._replace(text="".join(chunk.text for chunk in run)) for run in runs]
+        joined = [join(run) for run in runs]
         rest = joined.pop() if isinstance(end, Finished) else None
         for chunk in joined:
             yield encode_chunk(chunk), False

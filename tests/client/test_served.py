@@ -172,6 +172,13 @@ def test_every_other_keyword_is_taken(url: str) -> None:
     assert len(one.output["logprobs"][0]["top"]) == 2
 
 
+def test_chunks_carry_their_log_probabilities(url: str) -> None:
+    with Client(url) as client:
+        stream = client.query(SAMPLE, "why?", temperature=0.0, max_tokens=30, logprobs=1, stream=True)
+        told = [entry for chunk in stream for entry in chunk.logprobs]
+        assert told == stream.result().output["logprobs"] and len(told) > 0
+
+
 def test_points_and_boxes_are_taken_as_references(url: str) -> None:
     refs = [(0.2, 0.3), (0.1, 0.1, 0.4, 0.5)]
     with Client(url) as client:
