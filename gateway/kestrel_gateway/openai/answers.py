@@ -64,10 +64,4 @@ def logprob_items(tokens: Iterable[Mapping[str, Any]], num_top: int) -> list[Doc
 
 
 def _logprob(token: Mapping[str, Any]) -> Document:
-    text = token["token"]
-    # A token that is a part of a letter has no text of its own, and so no bytes that are known here.
-    return {
-        "token": text,
-        "logprob": token["logprob"],
-        "bytes": None if "\ufffd" in text else list(text.encode()),
-    }
+    return {name: token[name] for name in ("token", "logprob", "bytes")}

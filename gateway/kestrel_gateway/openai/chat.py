@@ -3,7 +3,8 @@
 Where OpenAI and the model have defaults that differ (temperature, top_p, max_tokens), the model's are used.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import msgspec
 from starlette.requests import Request as HttpRequest
@@ -47,7 +48,7 @@ def completion(head: Head, asked: Asked, result: EngineResult) -> Document:
             {
                 "index": 0,
                 "message": message,
-                "logprobs": _logprobs(asked, result),
+                "logprobs": _logprobs(result.output.get("logprobs"), asked.num_top),
                 "finish_reason": finish_reason(result),
             }
         ],
@@ -55,9 +56,8 @@ def completion(head: Head, asked: Asked, result: EngineResult) -> Document:
     }
 
 
-def _logprobs(asked: Asked, result: EngineResult) -> Document | None:
-    tokens = result.output.get("logprobs")
-    return None if tokens is None else {"content": logprob_items(tokens, asked.num_top), "refusal": None}
+def _logprobs(tokens: Sequence[Mapping[str, Any]] | None, num_top: int) -> Document | None:
+    return {"content": logprob_items(tokens, num_top), "refusal": None} if tokens else None
 
 
 class ChatEvents(EventWriter):
@@ -65,17 +65,21 @@ class ChatEvents(EventWriter):
         self._head = head.document("chat.completion.chunk")
         self._asked = asked
         self._usage: Document = {"usage": None} if with_usage else {}
+        self._num_told = 0  # tokens whose log probabilities were sent
 
     def first(self) -> Iterator[bytes]:
         yield self._event({"role": "assistant", "content": "", "refusal": None})
 
     def chunk(self, chunk: Chunk) -> Iterator[bytes]:
-        yield self._event({"content" if chunk.kind == "text" else "reasoning": chunk.text})
+        delta = {"content" if chunk.kind == "text" else "reasoning": chunk.text}
+        self._num_told += len(chunk.logprobs)
+        yield self._event(delta, _logprobs(chunk.logprobs, self._asked.num_top))
 
     def last(self, result: EngineResult) -> Iterator[bytes]:
         if self._asked.is_command:
             yield self._event({"content": self._asked.content(result)})
-        yield self._event({}, _logprobs(self._asked, result), finish_reason(result))
+        untold = result.output.get("logprobs", ())[self._num_told :]
+        yield self._event({}, _logprobs(untold, self._asked.num_top), finish_reason(result))
         if self._usage:
             yield event({**self._head, "choices": [], "usage": usage(result.metrics)})
         yield DONE

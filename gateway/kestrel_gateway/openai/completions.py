@@ -106,7 +106,7 @@ def _choice(text: str, logprobs: Document | None, finish_reason: str | None) -> 
 
 def _logprobs(tokens: Sequence[Mapping[str, Any]] | None, num_top: int, start: int = 0) -> Document | None:
     """`start` is the number of letters before the first of the tokens."""
-    if tokens is None:
+    if not tokens:
         return None
     texts = [token["token"] for token in tokens]
     return {
@@ -124,20 +124,28 @@ class CompletionEvents(EventWriter):
         self._head = head
         self._num_top = num_top
         self._usage: Document = {"usage": None} if with_usage else {}
+        self._num_told = 0  # tokens whose log probabilities were sent
+        self._num_letters = 0  # of those tokens
 
     def chunk(self, chunk: Chunk) -> Iterator[bytes]:
         if chunk.kind == "text":
-            yield self._event(_choice(chunk.text, None, None))
+            yield self._event(_choice(chunk.text, self._told(chunk.logprobs), None))
 
     def last(self, result: EngineResult) -> Iterator[bytes]:
-        logprobs = _logprobs(result.output.get("logprobs"), self._num_top)
-        yield self._event(_choice("", logprobs, finish_reason(result)))
+        untold = result.output.get("logprobs", ())[self._num_told :]
+        yield self._event(_choice("", self._told(untold), finish_reason(result)))
         if self._usage:
             yield event({**self._head, "choices": [], "usage": usage(result.metrics)})
         yield DONE
 
     def failure(self, error: KestrelError) -> Iterator[bytes]:
         yield event(errors.document(error))
+
+    def _told(self, tokens: Sequence[Mapping[str, Any]]) -> Document | None:
+        logprobs = _logprobs(tokens, self._num_top, self._num_letters)
+        self._num_told += len(tokens)
+        self._num_letters += sum(len(token["token"]) for token in tokens)
+        return logprobs
 
     def _event(self, choice: Document) -> bytes:
         return event({**self._head, "choices": [choice], **self._usage})

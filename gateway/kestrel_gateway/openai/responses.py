@@ -3,7 +3,7 @@
 As events, each item is added, then its part, which grows until both are done; then comes the whole.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -16,7 +16,7 @@ from kestrel_core.protocol.messages import Chunk, EngineResult
 from kestrel_gateway.answering import EventResponse, EventWriter, answer_whole, event
 from kestrel_gateway.bodies import read_json
 from kestrel_gateway.house import House
-from kestrel_gateway.openai.answers import Document, Head
+from kestrel_gateway.openai.answers import Document, Head, logprob_items
 from kestrel_gateway.openai.asking import model_of
 from kestrel_gateway.openai.reading import read_body
 from kestrel_gateway.openai.response_body import ResponseBody, read_response
@@ -54,7 +54,7 @@ class ResponseEvents(EventWriter):
         if chunk.kind == "reasoning":
             yield from self._think(chunk.text)
         else:
-            yield from self._speak(chunk.text)
+            yield from self._speak(chunk.text, chunk.logprobs)
 
     def last(self, result: EngineResult) -> Iterator[bytes]:
         is_command = self._answered.asked.is_command
@@ -74,13 +74,14 @@ class ResponseEvents(EventWriter):
         self._thoughts.append(text)
         yield self._of_part("response.reasoning_text.delta", delta=text)
 
-    def _speak(self, text: str) -> Iterator[bytes]:
+    def _speak(self, text: str, tokens: Sequence[Mapping[str, Any]] = ()) -> Iterator[bytes]:
         if not self._is_speaking:
             self._is_speaking = True
             yield from self._end_thoughts()
             yield from self._begin(self._answered.message(None), text_part("", []))
         if text:
-            yield self._of_part("response.output_text.delta", delta=text, logprobs=[])
+            logprobs = logprob_items(tokens, self._answered.asked.num_top)
+            yield self._of_part("response.output_text.delta", delta=text, logprobs=logprobs)
 
     def _end_thoughts(self) -> Iterator[bytes]:
         if self._thoughts:

@@ -15,14 +15,15 @@ from kestrel_core.protocol.messages import Chunk, FinishReason, Request
 
 CHAT = "/v1/chat/completions"
 URL = f"data:image/png;base64,{base64.b64encode(b'picture').decode()}"
-LOGPROBS = [
+LOGPROBS: list[dict[str, Any]] = [
     {
         "token_id": 5,
         "token": "é",
+        "bytes": [195, 169],
         "logprob": -0.5,
         "top": [
-            {"token_id": 5, "token": "é", "logprob": -0.5},
-            {"token_id": 6, "token": "\ufffd", "logprob": -1.5},
+            {"token_id": 5, "token": "é", "bytes": [195, 169], "logprob": -0.5},
+            {"token_id": 6, "token": "\ufffd", "bytes": [195], "logprob": -1.5},
         ],
     }
 ]
@@ -170,13 +171,22 @@ def test_log_probabilities_have_the_shape_of_openai(
     logprobs = answer["choices"][0]["logprobs"]
     top = [
         {"token": "é", "logprob": -0.5, "bytes": [195, 169]},
-        {"token": "\ufffd", "logprob": -1.5, "bytes": None},
+        {"token": "\ufffd", "logprob": -1.5, "bytes": [195]},
     ]
     assert logprobs == {"content": [{**top[0], "top_logprobs": top[: num_top or 0]}], "refusal": None}
     assert gateway.upstream.asked[0].settings.logprobs == asked
-    events = gateway.events(CHAT, {**body, "stream": True})
+
+
+@pytest.mark.parametrize("in_chunk", [True, False])
+def test_a_token_is_told_with_its_text_or_at_the_end(gateway: Running, in_chunk: bool) -> None:
+    async def script(request: Request) -> AsyncIterator[Chunk]:
+        yield Chunk("é", 1, logprobs=tuple(LOGPROBS) if in_chunk else ())
+
+    gateway.upstream.scripts = [script]
+    gateway.upstream.outputs["query"] = {"answer": "é", "logprobs": LOGPROBS}
+    events = gateway.events(CHAT, chat(logprobs=True, stream=True))
     told = [event["choices"][0]["logprobs"] for event in events[:-1]]
-    assert [item for one in told if one for item in one["content"]] == logprobs["content"]
+    assert [one and len(one["content"]) for one in told] == [None, *([1, None] if in_chunk else [None, 1])]
 
 
 @pytest.mark.parametrize(("reason", "told"), [("length", "length"), ("cancelled", "length")])

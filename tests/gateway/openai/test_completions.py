@@ -1,17 +1,18 @@
 """OpenAI's older completions over a scripted upstream."""
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import pytest
 from gateway_server import Running, failing, running
 
 from kestrel_core.protocol.errors import EngineFailed
+from kestrel_core.protocol.messages import Chunk, Request
 
 PATH = "/v1/completions"
-LOGPROBS = [
-    {"token_id": 1, "token": "a ", "logprob": -0.5, "top": [{"token_id": 1, "token": "a ", "logprob": -0.5}]},
-    {"token_id": 2, "token": "dog", "logprob": -1, "top": [{"token_id": 3, "token": "cat", "logprob": -0.2}]},
+LOGPROBS: list[dict[str, Any]] = [
+    {"token": "a ", "logprob": -0.5, "top": [{"token": "a ", "logprob": -0.5}]},
+    {"token": "dog", "logprob": -1, "top": [{"token": "cat", "logprob": -0.2}]},
 ]
 
 
@@ -59,6 +60,19 @@ def test_log_probabilities_have_their_older_shape(gateway: Running, num_top: int
         "text_offset": [0, 2],
     }
     assert gateway.upstream.asked[0].settings.logprobs == 1
+
+
+def test_streamed_log_probabilities_are_those_of_the_whole(gateway: Running) -> None:
+    async def script(request: Request) -> AsyncIterator[Chunk]:
+        yield Chunk("a ", 1, logprobs=(LOGPROBS[0],))
+        yield Chunk("dog", 2)  # its token is only told at the end
+
+    gateway.upstream.scripts = [script]
+    gateway.upstream.outputs["query"] = {"answer": "a dog", "logprobs": LOGPROBS}
+    events = gateway.events(PATH, ask(logprobs=1, stream=True))
+    told = [event["choices"][0]["logprobs"] for event in events[:-1]]
+    assert [one and one["tokens"] for one in told] == [["a "], None, ["dog"]]
+    assert [one and one["text_offset"] for one in told] == [[0], None, [2]]
 
 
 def test_an_error_in_mid_stream_is_the_last_event(gateway: Running) -> None:
