@@ -13,7 +13,7 @@ import pytest
 from kestrel_core.cli.main import make_parser
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.intake.models import MODELS
-from kestrel_core.triton.restrictions import SECRET_VARIABLE
+from kestrel_core.triton.restrictions import GRPC_HEADER, SECRET_VARIABLE, restriction_flags
 from kestrel_core.triton.supervisor import LINGER_S
 
 kubernetes_validate = pytest.importorskip("kubernetes_validate")
@@ -282,3 +282,21 @@ def test_the_entry_point_becomes_the_command_it_is_given(tmp_path: Path) -> None
         pid, path, *rest = out.split()
         assert int(pid) == process.pid
         assert [Path(path).name, *rest] == expected.split()
+
+
+def test_who_starts_triton_without_us_is_told_the_flags_that_close_it() -> None:
+    readme = (DOCKER / "README.md").read_text()
+    [block] = [
+        block for block in re.findall(r"```bash\n(.*?)```", readme, re.DOTALL) if "restricted" in block
+    ]
+    script = 'tritonserver() { printf "%s\\0" "$@"; }\nSECRET=s3cret\n' + block
+    said = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True).stdout
+    flags = [flag for flag in said.split("\0") if "-restricted-" in flag]
+    assert sorted(map(without_value, flags)) == sorted(map(without_value, restriction_flags("s3cret")))
+    assert GRPC_HEADER in readme
+
+
+def without_value(flag: str) -> tuple[str, bool]:
+    """All of the flag but the value, and whether nobody can send that, since it holds a line break."""
+    name, _, value = flag.rpartition("=")
+    return name, "\n" in value
