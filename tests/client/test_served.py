@@ -47,7 +47,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         for probe in (a, b, c):
             probe.bind(("127.0.0.1", 0))
         http, at, metrics = (str(probe.getsockname()[1]) for probe in (a, b, c))
-    flags = ["--demo", "--http-port", http, "--grpc-port", at, "--metrics-port", metrics]
+    flags = ["--demo", "--port=0", "--http-port", http, "--grpc-port", at, "--metrics-port", metrics]
     log = tmp_path_factory.mktemp("serve") / "log"
     with log.open("wb") as out:
         server = subprocess.Popen(
