@@ -4,7 +4,8 @@ import asyncio
 import http.client
 import json
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,7 @@ from kestrel_gateway.app import make_app
 from kestrel_gateway.house import House
 from kestrel_gateway.options import GatewayOptions
 from kestrel_gateway.serving import DrainingServer, listening
+from kestrel_gateway.visits import Observer
 
 USAGE = Usage(740, 3, 730, 0.5, 12.5, 45.2, 15.0)
 OUTPUTS: dict[str, dict[str, Any]] = {
@@ -62,9 +64,12 @@ async def endless(request: Request) -> AsyncIterator[Chunk]:
 
 
 class FakeAnswer(AnswerStream[EngineResult]):
-    def __init__(self, request: Request, script: Script, usage: Usage) -> None:
+    def __init__(
+        self, request: Request, script: Script, usage: Usage, outputs: dict[str, dict[str, Any]]
+    ) -> None:
         self.request = request
         self.usage = usage
+        self.outputs = outputs
         self.is_cancelled = threading.Event()
         self._chunks = script(request)
         self._reading: asyncio.Future[Chunk] | None = None
@@ -99,7 +104,7 @@ class FakeAnswer(AnswerStream[EngineResult]):
     async def result(self) -> EngineResult:
         while await self.next_chunk() is not None:
             pass
-        output = OUTPUTS.get(self.request.skill, {"text": "done"})
+        output = self.outputs.get(self.request.skill, {"text": "done"})
         return typed(EngineResult(self.request.request_id, "stop", output, self.usage))
 
 
@@ -111,11 +116,12 @@ class FakeUpstream(AsyncCalls):
         self.asked: list[Request] = []
         self.answers: list[FakeAnswer] = []
         self.usage = USAGE
+        self.outputs = dict(OUTPUTS)
 
     async def open(self, request: Request) -> FakeAnswer:
         script = self.scripts.pop(0) if self.scripts else well
         self.asked.append(request)
-        self.answers.append(FakeAnswer(request, script, self.usage))
+        self.answers.append(FakeAnswer(request, script, self.usage, self.outputs))
         return self.answers[-1]
 
 
@@ -132,6 +138,15 @@ class Running:
 
     def get(self, path: str, **headers: str) -> tuple[int, Any, dict[str, str]]:
         return self.ask("GET", path, None, _headers(headers))
+
+    def leaver(self, path: str, body: Any) -> http.client.HTTPConnection:
+        """A client whose request has reached the upstream, and who may go now."""
+        before = len(self.upstream.answers)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
+        while len(self.upstream.answers) == before:
+            time.sleep(0.001)
+        return connection
 
     def events(self, path: str, body: Any, **headers: str) -> list[Any]:
         """The documents of a stream; `[DONE]` as it is."""
@@ -157,14 +172,21 @@ class Running:
 
 
 @contextmanager
-def running(upstream: AsyncCalls | None = None, **options: Any) -> Iterator[Running]:
+def running(
+    upstream: AsyncCalls | None = None, observers: Sequence[Observer] = (), **options: Any
+) -> Iterator[Running]:
     upstream = upstream or FakeUpstream()
     given = GatewayOptions(("unused:1",), **{"drain_s": 0.0, "exit_timeout_s": 5.0, **options})
     house = House(given, upstream)
     for replica in house.upstream.replicas:
         replica.is_found_well()
     config = uvicorn.Config(
-        make_app(house), http="httptools", ws="none", lifespan="off", log_config=None, access_log=False
+        make_app(house, observers),
+        http="httptools",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
     )
     server = DrainingServer(config, house.drain)
     with listening("127.0.0.1", 0) as door:

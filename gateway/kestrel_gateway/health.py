@@ -1,7 +1,9 @@
-"""Whether the gateway lives, and whether it is ready: the last real answer of the model says so.
+"""Whether the gateway lives, whether it is ready (the last real answer says so), and what it has counted.
 
-Neither asks anybody: those who look every second must not wait behind requests. `upstream.probing` asks.
+Nobody is asked for that: those who look every second must not wait behind requests. `upstream.probing` asks.
 """
+
+import asyncio
 
 from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, Response
@@ -24,3 +26,9 @@ async def answer_ready(house: House, http: HttpRequest) -> Response:
     except KestrelError as error:
         return refusal(error)
     return JSONResponse({"status": "ok"})
+
+
+async def answer_metrics(house: House, http: HttpRequest) -> Response:
+    """In a thread of its own: several workers' numbers are read from files."""
+    page, content_type = await asyncio.to_thread(house.metrics.page, http.headers.get("accept", ""))
+    return Response(page, headers={"content-type": content_type})

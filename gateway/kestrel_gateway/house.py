@@ -1,5 +1,6 @@
 """What all paths share: who answers, which model that is, where pictures come from, whether we are ending."""
 
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,7 @@ from kestrel_core.protocol.messages import Request
 from kestrel_core.protocol.names import shown
 from kestrel_gateway.drain import Drain
 from kestrel_gateway.errors import UnknownModel
+from kestrel_gateway.metrics import Metrics
 from kestrel_gateway.options import GatewayOptions
 from kestrel_gateway.pictures import decode_picture
 from kestrel_gateway.upstream.replicas import Replicas
@@ -23,18 +25,17 @@ class House:
         self.options = options
         self.upstream = upstream if isinstance(upstream, Replicas) else Replicas.alone(upstream)
         self.drain = Drain(options.drain_s, options.exit_timeout_s)
+        self.started = int(time.time())  # when the model was "created", as OpenAI's lists call it
+        self.metrics = Metrics()
+        self.model = ALIAS  # until the server has said which it is
+        self.skills: tuple[SkillAbout, ...] = ()  # and what it can do
+        self.upstream.tell(self._hear)
 
-    @property
-    def model(self) -> str:
-        """Its name, as the server says; until it has, the one that always works."""
-        about = self.upstream.known
-        return ALIAS if about is None else about.model
-
-    @property
-    def skills(self) -> tuple[SkillAbout, ...]:
-        """What the server can do; nothing is known of that before it has answered."""
-        about = self.upstream.known
-        return () if about is None else about.skills
+    def _hear(self, upstream: str, is_well: bool) -> None:
+        """An upstream answers, or no longer does. The first thing that it says is what it is."""
+        self.metrics.note_upstream(upstream, is_well)
+        if (about := self.upstream.known) is not None:
+            self.model, self.skills = about.model, about.skills
 
     async def picture(self, value: Any) -> bytes:
         return decode_picture(value)
@@ -51,7 +52,12 @@ class House:
         return adapter or None
 
     async def admitted(self, request: Request, visit: Visit) -> Request:
-        """The request as it is sent: with its id, and with a deadline."""
-        timeout_s = request.timeout_s or self.options.timeout_s
+        """The request as it is sent: with its id, its place in the caller's trace, and a deadline."""
         visit.model = self.model
-        return replace(request, request_id=visit.request_id, timeout_s=timeout_s)
+        visit.ask(request)
+        return replace(
+            request,
+            request_id=visit.request_id,
+            traceparent=visit.traceparent,
+            timeout_s=request.timeout_s or self.options.timeout_s,
+        )

@@ -13,6 +13,7 @@ from kestrel_core.protocol.errors import KestrelError
 from kestrel_gateway.app import make_app
 from kestrel_gateway.drain import Drain
 from kestrel_gateway.house import House
+from kestrel_gateway.logs import Log
 from kestrel_gateway.options import GatewayOptions
 from kestrel_gateway.upstream.opening import opened
 
@@ -48,8 +49,10 @@ def run(options: GatewayOptions) -> int:
 async def serve(options: GatewayOptions, door: socket.socket) -> int:
     async with opened(options) as upstream, background(upstream.watch()):
         house = House(options, upstream)
+        log = Log(options.log_format)
+        log.install()
         config = uvicorn.Config(
-            make_app(house),
+            make_app(house, [log]),
             http="httptools",
             ws="none",
             lifespan="off",
