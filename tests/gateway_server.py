@@ -12,6 +12,7 @@ from typing import Any
 
 import uvicorn
 
+from kestrel_core.protocol.about import About
 from kestrel_core.protocol.asking import AnswerStream, AsyncCalls
 from kestrel_core.protocol.errors import Cancelled, KestrelError
 from kestrel_core.protocol.messages import Chunk, EngineResult, Request, Usage
@@ -130,6 +131,10 @@ class Running:
     port: int
     house: House
     upstream: Any  # a `FakeUpstream`, unless the test brought something else
+
+    def call_model(self, name: str) -> None:
+        """As if the server had said that it serves this one."""
+        self.house.upstream.replicas[0].about = About(name, "1.0", 2048, ())
 
     def post(self, path: str, body: Any, **headers: str) -> tuple[int, Any, dict[str, str]]:
         """Status, document and headers. Bytes are sent as they are, anything else as JSON."""
