@@ -27,15 +27,19 @@ class House:
         self.drain = Drain(options.drain_s, options.exit_timeout_s)
         self.started = int(time.time())  # when the model was "created", as OpenAI's lists call it
         self.metrics = Metrics()
-        self.model = ALIAS  # until the server has said which it is
-        self.skills: tuple[SkillAbout, ...] = ()  # and what it can do
-        self.upstream.tell(self._hear)
+        self.upstream.tell(self.metrics.note_upstream)
 
-    def _hear(self, upstream: str, is_well: bool) -> None:
-        """An upstream answers, or no longer does. The first thing that it says is what it is."""
-        self.metrics.note_upstream(upstream, is_well)
-        if (about := self.upstream.known) is not None:
-            self.model, self.skills = about.model, about.skills
+    @property
+    def model(self) -> str:
+        """Its name, as the server says; until it has, the one that always works."""
+        about = self.upstream.known
+        return ALIAS if about is None else about.model
+
+    @property
+    def skills(self) -> tuple[SkillAbout, ...]:
+        """What the server can do; nothing is known of that before it has answered."""
+        about = self.upstream.known
+        return () if about is None else about.skills
 
     async def picture(self, value: Any) -> bytes:
         return decode_picture(value)

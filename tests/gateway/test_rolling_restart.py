@@ -3,18 +3,14 @@
 import base64
 import http.client
 import json
-import os
-import signal
-import subprocess
-import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
-from triton_server import ROOT, Served, free_ports, picture, save_talkative, served, until
+from gateway_process import gateway_process
+from triton_server import Served, free_ports, picture, save_talkative, served, until
 
 pytestmark = pytest.mark.triton
 
@@ -22,32 +18,6 @@ CALLERS = 6
 ENOUGH = 1000
 JSON = {"Content-Type": "application/json"}
 PICTURES = [base64.b64encode(picture(seed)).decode() for seed in range(8)]
-
-
-@contextmanager
-def gateway(log: Path, *flags: str) -> Iterator[int]:
-    """`kestrel gateway`, ready; yields its port."""
-    [port] = free_ports(1)
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("KESTREL_")}
-    with log.open("wb") as output:
-        command = [sys.executable, "-m", "kestrel_gateway", f"--port={port}", "--drain-s=0", *flags]
-        process = subprocess.Popen(command, cwd=ROOT, env=kept, stdout=output, stderr=output)
-        try:
-            until(lambda: status_of(port, "/readyz") == 200 or process.poll() is not None, 60)
-            assert process.poll() is None, log.read_text()
-            yield port
-        finally:
-            process.send_signal(signal.SIGTERM)
-            assert process.wait(30) == 0
-
-
-def status_of(port: int, path: str) -> int:
-    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=10)) as connection:
-        try:
-            connection.request("GET", path)
-            return connection.getresponse().status
-        except OSError:
-            return 0
 
 
 class Callers:
@@ -103,13 +73,16 @@ def test_a_rolling_restart_of_two_replicas_loses_nothing(tmp_path: Path) -> None
         for index in range(2):
             start(index, f"replica-{index}.log")
         upstreams = [f"--upstream=127.0.0.1:{port}" for port in ports]
-        with gateway(tmp_path / "gateway.log", *upstreams) as port, Callers(port) as callers:
+        with (
+            gateway_process(tmp_path / "gateway.log", *upstreams) as gateway,
+            Callers(gateway.port) as callers,
+        ):
             for index in range(2):
                 until(lambda before=callers.num_answered: callers.num_answered > before + 100, 60)
                 running[index].close()
                 again = start(index, f"replica-{index}-again.log")
                 until(lambda server=again: server.metric("kestrel_requests_total") > 20, 60)
             until(lambda: sum(callers.outcomes.values()) >= ENOUGH, 120)
-            assert status_of(port, "/readyz") == 200
+            assert gateway.status_of("/readyz") == 200
     assert callers.outcomes.keys() == {"answered"}, callers.outcomes.most_common(5)
     assert callers.num_answered >= ENOUGH
