@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from kestrel_core.protocol.errors import InvalidRequest
 from kestrel_gateway.options import GatewayOptions
 
 if TYPE_CHECKING:
@@ -88,4 +89,6 @@ def options_from(given: argparse.Namespace) -> GatewayOptions:
 def _run(given: argparse.Namespace, console: Console) -> int:
     from kestrel_gateway.serving import run
 
+    if given.workers < 1:
+        raise InvalidRequest(f"--workers is {given.workers}; it must be 1 or more")
     return run(options_from(given))

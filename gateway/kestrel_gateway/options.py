@@ -19,6 +19,7 @@ class GatewayOptions:
     log_format: Literal["text", "json"] = "text"
     image_hosts: tuple[str, ...] = ()  # whose pictures may be fetched
     secret: str = ""  # that Triton asks for
+    shared: Path | None = None  # a folder for what several workers count together; each alone without it
 
     timeout_s: float = 60.0  # of a request that names none
     max_body_bytes: int = 64 * MIB
