@@ -9,16 +9,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import uvicorn
-
 from kestrel_core.protocol.asking import AnswerStream, AsyncCalls
 from kestrel_core.protocol.errors import Cancelled, KestrelError
 from kestrel_core.protocol.messages import Chunk, EngineResult, Request, Usage
 from kestrel_core.protocol.results import typed
-from kestrel_gateway.app import make_app
 from kestrel_gateway.house import House
 from kestrel_gateway.options import GatewayOptions
-from kestrel_gateway.serving import DrainingServer, listening
+from kestrel_gateway.serving import DrainingServer, listening, server_config
 
 USAGE = Usage(740, 3, 730, 0.5, 12.5, 45.2, 15.0)
 OUTPUTS: dict[str, dict[str, Any]] = {
@@ -152,10 +149,7 @@ def running(upstream: FakeUpstream | None = None, **options: Any) -> Iterator[Ru
     upstream = upstream or FakeUpstream()
     given = GatewayOptions(("unused:1",), **{"drain_s": 0.0, "exit_timeout_s": 5.0, **options})
     house = House(given, upstream)
-    config = uvicorn.Config(
-        make_app(house), http="httptools", ws="none", lifespan="off", log_config=None, access_log=False
-    )
-    server = DrainingServer(config, house.drain)
+    server = DrainingServer(server_config(house), house.drain)
     with listening("127.0.0.1", 0) as door:
         port = door.getsockname()[1]
         thread = threading.Thread(target=lambda: asyncio.run(server.serve([door])))

@@ -1,6 +1,7 @@
 """Runs the gateway: uvicorn on one socket, ended by a signal in the order that loses nothing."""
 
 import asyncio
+import signal
 import socket
 
 import uvicorn
@@ -11,6 +12,7 @@ from kestrel_core.protocol.errors import KestrelError
 from kestrel_gateway.app import make_app
 from kestrel_gateway.drain import Drain
 from kestrel_gateway.house import House
+from kestrel_gateway.http_limits import limited
 from kestrel_gateway.options import GatewayOptions
 
 BACKLOG = 2048
@@ -45,18 +47,22 @@ def run(options: GatewayOptions) -> int:
 async def serve(options: GatewayOptions, door: socket.socket) -> int:
     async with AsyncClient(options.upstreams[0]) as upstream:
         house = House(options, upstream)
-        config = uvicorn.Config(
-            make_app(house),
-            http="httptools",
-            ws="none",
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            timeout_graceful_shutdown=CUT_OFF_S,
-        )
-        await DrainingServer(config, house.drain).serve([door])
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, house.keys.reread)
+        await DrainingServer(server_config(house), house.drain).serve([door])
         return 1 if house.drain.num_open else 0
+
+
+def server_config(house: House) -> uvicorn.Config:
+    return uvicorn.Config(
+        make_app(house),
+        http=limited(house.options),
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=CUT_OFF_S,
+    )
 
 
 def listening(host: str, port: int) -> socket.socket:

@@ -6,6 +6,7 @@ Never a picture, a prompt or an answer.
 import re
 import secrets
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from starlette.requests import HTTPConnection
@@ -34,6 +35,7 @@ class Visit:
     status: int = 0
     outcome: str = ""  # "ok", "gone", or an error's reason
     latency_s: float = 0.0
+    hold: Callable[[int], None] = lambda count: None  # counts bytes that the request keeps in memory
 
     def saw_first_chunk(self) -> None:
         if self.first_chunk_s is None:
