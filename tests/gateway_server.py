@@ -13,6 +13,7 @@ from kestrel_core.protocol.asking import AnswerStream, AsyncCalls
 from kestrel_core.protocol.errors import Cancelled, KestrelError
 from kestrel_core.protocol.messages import Chunk, EngineResult, Request, Usage
 from kestrel_core.protocol.results import typed
+from kestrel_core.protocol.wire import encode_request
 from kestrel_gateway.house import House
 from kestrel_gateway.options import GatewayOptions
 from kestrel_gateway.serving import DrainingServer, listening, server_config
@@ -101,6 +102,7 @@ class FakeUpstream(AsyncCalls):
         self.usage = USAGE
 
     async def open(self, request: Request) -> FakeAnswer:
+        encode_request(request)  # which refuses what a client would refuse to send
         script = self.scripts.pop(0) if self.scripts else well
         self.asked.append(request)
         self.answers.append(FakeAnswer(request, script, self.usage))

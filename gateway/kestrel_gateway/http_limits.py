@@ -72,8 +72,8 @@ class LimitedProtocol(HttpToolsProtocol):
         self._is_in_head = False
         self._head_bytes = 0
         self._keeps_alive = True
-        self._lingers = False
-        self._left_to_drop = LINGER_BYTES
+        self._is_deaf = False
+        self._num_dropped = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -91,7 +91,7 @@ class LimitedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if self._lingers:
+        if self._is_deaf:
             self._drop(len(data))
             return
         self._unset_keepalive_if_required()
@@ -144,18 +144,14 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def linger(self, transport: asyncio.Transport) -> None:
         """Drop what still comes, for a while; then close."""
-        self._lingers = True
+        self._is_deaf = True
         self.connections.discard(self)
         self._stop_timer()
         self._timer = self.loop.call_later(LINGER_S, transport.abort)
 
-    def eof_received(self) -> None:
-        if self._lingers:
-            self._drop(LINGER_BYTES)
-
     def _drop(self, count: int) -> None:
-        self._left_to_drop -= count
-        if self._left_to_drop <= 0:
+        self._num_dropped += count
+        if self._num_dropped > LINGER_BYTES:
             self.transport.abort()
 
     def _watch_head(self, more: int) -> None:
@@ -198,11 +194,17 @@ class LimitedProtocol(HttpToolsProtocol):
             self.transport.close()  # nothing was asked
 
     def _refuse(self, error: KestrelError) -> None:
-        """Say why, unless another answer is being written to this connection, and close it."""
+        """Say why, and close the connection; what was asked properly before is answered first."""
         self._stop_timer()
         if self._is_answering:
-            self.transport.abort()
-            return
+            if self.pipeline or (self.cycle.response_started and not self.has_read_all):
+                self.transport.abort()
+                return
+            if self.has_read_all:
+                self._is_deaf, self.has_read_all, self.cycle.keep_alive = True, False, False
+                return
+            self.cycle.disconnected = True  # so that nobody waits for the rest of its body
+            self.cycle.message_event.set()
         self.has_read_all = False
         answer = refusal(error)
         lines = [STATUS_LINE[error.status], b"connection: close\r\n"]

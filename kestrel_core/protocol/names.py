@@ -6,6 +6,7 @@ from difflib import get_close_matches
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """`; did you mean max_tokens?`, or a list of all that is known if none is near."""
+    name = name[:100]  # a comparison takes time squared
     names = list(known)
     by_lower = {one.lower(): one for one in names}
     close = get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
