@@ -37,7 +37,9 @@ RETRY_LATER_S = 2
 
 
 class HttpError(KestrelError):
-    """An error that only HTTP knows. It never travels to Triton, so it has no wire code of its own."""
+    """An error that only HTTP knows. It never travels to Triton: its code is none of the wire's."""
+
+    code = "HTTP"
 
 
 class BadHttp(HttpError):

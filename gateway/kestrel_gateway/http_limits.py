@@ -10,7 +10,7 @@ from typing import Any, cast
 import httptools
 import uvicorn
 from uvicorn.protocols.http.flow_control import FlowControl
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
 from kestrel_core.protocol.errors import KestrelError
@@ -68,6 +68,7 @@ class LimitedProtocol(HttpToolsProtocol):
     ) -> None:
         super().__init__(config, server_state, app_state, _loop)
         self.has_read_all = True  # of the newest request
+        self._running: RequestResponseCycle | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._is_in_head = False
         self._head_bytes = 0
@@ -89,6 +90,9 @@ class LimitedProtocol(HttpToolsProtocol):
         self._stop_timer()
         self.has_read_all = True  # there is nobody left to linger for
         super().connection_lost(exc)
+        if self._running is not None:  # uvicorn tells the newest request alone, which may not have begun
+            self._running.disconnected = True
+            self._running.message_event.set()
 
     def data_received(self, data: bytes) -> None:
         if self._is_deaf:
@@ -141,6 +145,10 @@ class LimitedProtocol(HttpToolsProtocol):
         if not self.cycle.response_started:
             self.cycle.keep_alive = self._keeps_alive
         super().on_message_complete()
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
 
     def linger(self, transport: asyncio.Transport) -> None:
         """Drop what still comes, for a while; then close."""

@@ -29,10 +29,6 @@ MAX_COUNT = 1_000_000
 PREFIX = "kestrel-"  # so that a key that is found somewhere says what it is
 
 
-class BadKeys(KestrelError):
-    """A file of keys that cannot be used."""
-
-
 @dataclass(frozen=True, slots=True)
 class Key:
     name: str
@@ -55,7 +51,7 @@ def digest_of(key: bytes) -> bytes:
 def make_key(name: str) -> tuple[str, str]:
     """A new key, and the lines of the file that let it in."""
     if not NAME.fullmatch(name):
-        raise BadKeys(_bad_name(name))
+        raise KestrelError(_bad_name(name))
     key = PREFIX + secrets.token_urlsafe(32)
     return key, f'[[keys]]\nname = "{name}"\nsha256 = "{digest_of(key.encode()).hex()}"\n'
 
@@ -65,13 +61,13 @@ def read_keys(path: Path) -> tuple[Key, ...]:
     try:
         document = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
-        raise BadKeys(f"the keys cannot be read from {path}: {error.strerror}") from None
+        raise KestrelError(f"the keys cannot be read from {path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadKeys(f"{path} is not TOML: {shown(str(error))}") from None
+        raise KestrelError(f"{path} is not TOML: {shown(str(error))}") from None
     try:
         return _parse(document)
-    except BadKeys as error:
-        raise BadKeys(f"{path}: {error}") from None
+    except KestrelError as error:
+        raise KestrelError(f"{path}: {error}") from None
 
 
 def _parse(document: Mapping[str, Any]) -> tuple[Key, ...]:
@@ -79,14 +75,14 @@ def _parse(document: Mapping[str, Any]) -> tuple[Key, ...]:
     salt_cache = _flag(document.get("salt_cache", False), "the file")
     rows = document.get("keys", [])
     if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
-        raise BadKeys('there is no key; each begins with a line [[keys]] and has name = "..."')
+        raise KestrelError('there is no key; each begins with a line [[keys]] and has name = "..."')
     keys = [_key(row, number, salt_cache) for number, row in enumerate(rows, 1)]
     names, digests = set(), set()
     for key in keys:
         if key.name in names:
-            raise BadKeys(f"there are two keys {key.name}; give each a name of its own")
+            raise KestrelError(f"there are two keys {key.name}; give each a name of its own")
         if key.digest in digests:
-            raise BadKeys(f"key {key.name} has the sha256 of another; make a new one with --new-key")
+            raise KestrelError(f"key {key.name} has the sha256 of another; make a new one with --new-key")
         names.add(key.name)
         digests.add(key.digest)
     return tuple(keys)
@@ -95,12 +91,12 @@ def _parse(document: Mapping[str, Any]) -> tuple[Key, ...]:
 def _key(row: Mapping[str, Any], number: int, salt_cache: bool) -> Key:
     name = row.get("name")
     if not isinstance(name, str) or not NAME.fullmatch(name):
-        raise BadKeys(f"key {number} of the file: {_bad_name(name)}")
+        raise KestrelError(f"key {number} of the file: {_bad_name(name)}")
     who = f"key {name}"
     _check_names(row, FIELDS, who)
     digest = row.get("sha256")
     if not isinstance(digest, str) or not SHA256.fullmatch(digest):
-        raise BadKeys(f"{who}: sha256 must be the 64 hex digits of the key's sha256; --new-key writes them")
+        raise KestrelError(f"{who}: sha256 must be 64 hex digits, as --new-key writes them")
     return Key(
         name,
         bytes.fromhex(digest),
@@ -118,12 +114,12 @@ FIELDS = ("name", "sha256", "requests_per_minute", "concurrent", "skills", "adap
 def _check_names(given: Mapping[str, Any], known: Sequence[str], who: str) -> None:
     for name in given:
         if name not in known:
-            raise BadKeys(f'{who} has an unknown field "{shown(name)}"{nearest(name, known)}')
+            raise KestrelError(f'{who} has an unknown field "{shown(name)}"{nearest(name, known)}')
 
 
 def _flag(value: Any, who: str) -> bool:
     if not isinstance(value, bool):
-        raise BadKeys(f"{who}: salt_cache must be true or false")
+        raise KestrelError(f"{who}: salt_cache must be true or false")
     return value
 
 
@@ -132,7 +128,7 @@ def _count(row: Mapping[str, Any], field: str, who: str) -> int | None:
     if value is None:
         return None
     if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= MAX_COUNT:
-        raise BadKeys(f"{who}: {field} must be a whole number from 1 to {MAX_COUNT:,}")
+        raise KestrelError(f"{who}: {field} must be a whole number from 1 to {MAX_COUNT:,}")
     return value
 
 
@@ -141,9 +137,9 @@ def _texts(row: Mapping[str, Any], field: str, who: str) -> frozenset[str] | Non
     if value is None:
         return None
     if not isinstance(value, list) or not all(isinstance(text, str) and text for text in value):
-        raise BadKeys(f"{who}: {field} must be a list of names")
+        raise KestrelError(f"{who}: {field} must be a list of names")
     if field == "skills" and not value:
-        raise BadKeys(f"{who}: skills is empty, so it may ask nothing; name some, or leave the field out")
+        raise KestrelError(f"{who}: skills is empty, so nothing may be asked; name some, or leave it out")
     return frozenset(value)
 
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from kestrel_gateway.key_file import BadKeys, make_key, read_keys
+from kestrel_core.protocol.errors import KestrelError
+from kestrel_gateway.key_file import make_key, read_keys
 
 A, B = "ab" * 32, "cd" * 32
 
@@ -44,7 +45,7 @@ def test_everything_that_a_key_may_say(tmp_path: Path) -> None:
         (one("skills = []"), "skills is empty"),
         (one("adapters = [1]"), "adapters must be a list of names"),
         (one("salt_cache = 1"), "salt_cache must be true or false"),
-        (one(sha256="xy"), "key alice: sha256 must be the 64 hex digits"),
+        (one(sha256="xy"), "key alice: sha256 must be 64 hex digits"),
         (one(name="a b"), "key 1 of the file: name is 'a b'"),
         (one() + '[[keys]]\nsha256 = "' + B + '"', "key 2 of the file: name is None"),
         (one() + one(sha256=B), "two keys alice"),
@@ -54,17 +55,17 @@ def test_everything_that_a_key_may_say(tmp_path: Path) -> None:
 def test_what_is_wrong_is_said_in_a_sentence(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "keys.toml"
     path.write_text(text)
-    with pytest.raises(BadKeys) as caught:
+    with pytest.raises(KestrelError) as caught:
         read_keys(path)
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(BadKeys, match=r"none\.toml: No such file"):
+    with pytest.raises(KestrelError, match=r"none\.toml: No such file"):
         read_keys(tmp_path / "none.toml")
 
 
 def test_a_new_key_needs_a_name_that_a_log_can_hold() -> None:
-    with pytest.raises(BadKeys, match="1 to 64 letters"):
+    with pytest.raises(KestrelError, match="1 to 64 letters"):
         make_key("a\nb")
