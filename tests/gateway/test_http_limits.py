@@ -104,7 +104,7 @@ def test_a_request_after_another_has_limits_of_its_own(gateway: Running) -> None
 
 
 def test_an_upgrade_is_answered_in_the_http_it_came_in(gateway: Running) -> None:
-    answer = spoken(gateway, GET + b"Connection: Upgrade\r\nUpgrade: h2c\r\n\r\n")
+    answer = spoken(gateway, GET + b"Connection: Upgrade, close\r\nUpgrade: h2c\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 200 ")
 
 
