@@ -1,8 +1,10 @@
 """What all paths share: who answers, which model that is, where pictures come from, whether we are ending."""
 
+import time
 from dataclasses import replace
 from typing import Any
 
+from kestrel_core.protocol.about import SkillAbout
 from kestrel_core.protocol.asking import AsyncCalls
 from kestrel_core.protocol.errors import InvalidRequest
 from kestrel_core.protocol.messages import Request
@@ -11,9 +13,11 @@ from kestrel_gateway.drain import Drain
 from kestrel_gateway.errors import UnknownModel
 from kestrel_gateway.keys import Keys
 from kestrel_gateway.memory import Memory
+from kestrel_gateway.metrics import Metrics
 from kestrel_gateway.options import GatewayOptions
 from kestrel_gateway.pictures import Pictures
 from kestrel_gateway.tallies import Tallies
+from kestrel_gateway.upstream.replicas import Replicas
 from kestrel_gateway.visits import Visit
 
 ALIAS = "moondream"  # the name of the Triton model, which every client may use
@@ -22,17 +26,26 @@ ALIAS = "moondream"  # the name of the Triton model, which every client may use
 class House:
     def __init__(self, options: GatewayOptions, upstream: AsyncCalls) -> None:
         self.options = options
-        self.upstream = upstream
+        self.upstream = upstream if isinstance(upstream, Replicas) else Replicas.alone(upstream)
         tallies = Tallies(options.shared / "tallies.sqlite" if options.shared else None)
         self.keys = Keys(options.api_keys, tallies)
         self.memory = Memory(options.max_open_bytes)
         self.pictures = Pictures(options)
         self.drain = Drain(options.drain_s, options.exit_timeout_s)
-        self.model = ALIAS  # until the server has said which it is
+        self.started = int(time.time())  # when the model was "created", as OpenAI's lists call it
+        self.metrics = Metrics()
 
-    async def check_answers(self) -> None:
-        """Raises unless the model gives a real answer."""
-        await self.upstream.query(question="?", max_tokens=1, temperature=0.0, timeout_s=5.0)
+    @property
+    def model(self) -> str:
+        """Its name, as the server says; until it has, the one that always works."""
+        about = self.upstream.known
+        return ALIAS if about is None else about.model
+
+    @property
+    def skills(self) -> tuple[SkillAbout, ...]:
+        """What the server can do; nothing is known of that before it has answered."""
+        about = self.upstream.known
+        return () if about is None else about.skills
 
     async def picture(self, value: Any) -> bytes:
         return await self.pictures.read(value)
@@ -49,10 +62,15 @@ class House:
         return adapter or None
 
     async def admitted(self, request: Request, visit: Visit) -> Request:
-        """The request as it is sent: one that its key allows, with its id, and with a deadline."""
+        """The request as it is sent: permitted, with its id, its place in the caller's trace, a deadline."""
         if isinstance(request.image, bytes):
             visit.hold(len(request.image))
         request = self.keys.permitted(visit.key, request)
-        timeout_s = request.timeout_s or self.options.timeout_s
         visit.model = self.model
-        return replace(request, request_id=visit.request_id, timeout_s=timeout_s)
+        visit.ask(request)
+        return replace(
+            request,
+            request_id=visit.request_id,
+            traceparent=visit.traceparent,
+            timeout_s=request.timeout_s or self.options.timeout_s,
+        )

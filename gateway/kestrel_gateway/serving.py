@@ -3,17 +3,22 @@
 import asyncio
 import signal
 import socket
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
 
 import uvicorn
 import uvloop
 
-from kestrel_client.async_client import AsyncClient
 from kestrel_core.protocol.errors import KestrelError
 from kestrel_gateway.app import make_app
 from kestrel_gateway.drain import Drain
 from kestrel_gateway.house import House
 from kestrel_gateway.http_limits import limited
+from kestrel_gateway.logs import Log
 from kestrel_gateway.options import GatewayOptions
+from kestrel_gateway.upstream.opening import opened
+from kestrel_gateway.visits import Observer
 
 BACKLOG = 2048
 CUT_OFF_S = 1  # for requests that are cut off to say so
@@ -45,16 +50,18 @@ def run(options: GatewayOptions) -> int:
 
 
 async def serve(options: GatewayOptions, door: socket.socket) -> int:
-    async with AsyncClient(options.upstreams[0]) as upstream:
+    async with opened(options) as upstream, background(upstream.watch()):
         house = House(options, upstream)
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, house.keys.reread)
-        await DrainingServer(server_config(house), house.drain).serve([door])
+        log = Log(options.log_format)
+        log.install()
+        await DrainingServer(server_config(house, [log]), house.drain).serve([door])
         return 1 if house.drain.num_open else 0
 
 
-def server_config(house: House) -> uvicorn.Config:
+def server_config(house: House, observers: Sequence[Observer] = ()) -> uvicorn.Config:
     return uvicorn.Config(
-        make_app(house),
+        make_app(house, observers),
         http=limited(house.options),
         ws="none",
         lifespan="off",
@@ -63,6 +70,16 @@ def server_config(house: House) -> uvicorn.Config:
         server_header=False,
         timeout_graceful_shutdown=CUT_OFF_S,
     )
+
+
+@asynccontextmanager
+async def background(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
 
 
 def listening(host: str, port: int) -> socket.socket:
