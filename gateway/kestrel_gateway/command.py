@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from kestrel_core.protocol.errors import InvalidRequest
 from kestrel_gateway.options import LIMITS, GatewayOptions, read_limits
 
 if TYPE_CHECKING:
@@ -104,6 +105,8 @@ def _run(given: argparse.Namespace, console: Console) -> int:
         return _print_new_key(given.new_key, console)
     from kestrel_gateway.serving import run
 
+    if given.workers < 1:
+        raise InvalidRequest(f"--workers is {given.workers}; it must be 1 or more")
     return run(options_from(given))
 
 

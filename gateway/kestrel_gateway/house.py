@@ -34,6 +34,7 @@ class House:
         self.drain = Drain(options.drain_s, options.exit_timeout_s)
         self.started = int(time.time())  # when the model was "created", as OpenAI's lists call it
         self.metrics = Metrics()
+        self.upstream.tell(self.metrics.note_upstream)
 
     @property
     def model(self) -> str:
