@@ -13,6 +13,7 @@ from kestrel_gateway.drain import Drain
 from kestrel_gateway.house import House
 from kestrel_gateway.logs import Log
 from kestrel_gateway.options import GatewayOptions
+from kestrel_gateway.tracing import make_spans, send_last
 
 BACKLOG = 2048
 CUT_OFF_S = 1  # for requests that are cut off to say so
@@ -48,8 +49,9 @@ async def serve(options: GatewayOptions, door: socket.socket) -> int:
         house = House(options, upstream)
         log = Log(options.log_format)
         log.install()
+        spans = make_spans()
         config = uvicorn.Config(
-            make_app(house, [log]),
+            make_app(house, [log] if spans is None else [spans, log]),
             http="httptools",
             ws="none",
             lifespan="off",
@@ -59,6 +61,7 @@ async def serve(options: GatewayOptions, door: socket.socket) -> int:
             timeout_graceful_shutdown=CUT_OFF_S,
         )
         await DrainingServer(config, house.drain).serve([door])
+        send_last(spans)
         return 1 if house.drain.num_open else 0
 
 
