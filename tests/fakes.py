@@ -76,6 +76,7 @@ class FakeRuntime:
         self.page_size = page_size
         self.overlaps = overlaps
         self.failing: set[object] = set()  # tokens and keys of images: feeding one of them raises
+        self.took_s: dict[str, float] = {}  # by key of an image: seconds of the vision encoder
         self.late_failures = 0  # so many launches fail after they have written what they read
         self.not_finite: set[object] = set()  # a sequence that was fed one of these tokens reads no numbers
         self._gate = threading.Event()  # while it is not set, launches take their time
@@ -117,6 +118,9 @@ class FakeRuntime:
         step = FakeStep(self, read)
         self.under_way.append(step)
         return step
+
+    def vision_s(self, image: PreparedImage) -> float:
+        return self.took_s.get(image.key, 0.0)
 
     def hold(self, after: int = 0) -> None:
         """Let every launch wait for `release`, once there were `after` of them."""

@@ -64,9 +64,12 @@ async def endless(request: Request) -> AsyncIterator[Chunk]:
 
 
 class FakeAnswer(AnswerStream[EngineResult]):
-    def __init__(self, request: Request, script: Script, usage: Usage) -> None:
+    def __init__(
+        self, request: Request, script: Script, usage: Usage, outputs: dict[str, dict[str, Any]]
+    ) -> None:
         self.request = request
         self.usage = usage
+        self.outputs = outputs
         self.is_cancelled = threading.Event()
         self._chunks = script(request)
         self._done = False
@@ -92,7 +95,7 @@ class FakeAnswer(AnswerStream[EngineResult]):
     async def result(self) -> EngineResult:
         while await self.next_chunk() is not None:
             pass
-        output = OUTPUTS.get(self.request.skill, {"text": "done"})
+        output = self.outputs.get(self.request.skill, {"text": "done"})
         return typed(EngineResult(self.request.request_id, "stop", output, self.usage))
 
 
@@ -104,11 +107,12 @@ class FakeUpstream(AsyncCalls):
         self.asked: list[Request] = []
         self.answers: list[FakeAnswer] = []
         self.usage = USAGE
+        self.outputs = dict(OUTPUTS)
 
     async def open(self, request: Request) -> FakeAnswer:
         script = self.scripts.pop(0) if self.scripts else well
         self.asked.append(request)
-        self.answers.append(FakeAnswer(request, script, self.usage))
+        self.answers.append(FakeAnswer(request, script, self.usage, self.outputs))
         return self.answers[-1]
 
 

@@ -10,6 +10,7 @@ Safe to share between threads. Cancelling a Triton stream ends every request on 
 
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
+from functools import partial
 from typing import Any, Generic, Literal, Self, TypeVar, Unpack, cast, overload
 
 import grpc  # type: ignore[import-untyped]
@@ -31,7 +32,16 @@ from kestrel_core.protocol.errors import Cancelled
 from kestrel_core.protocol.messages import Chunk, EngineResult, Request
 from kestrel_core.protocol.results import Answer, Caption, Detection, Points, Segments
 
-from .exchange import CANCELLED, CHANNEL_OPTIONS, CLOSED, DEFAULT_RETRY, Exchange, Retry
+from .exchange import (
+    CANCELLED,
+    CHANNEL_OPTIONS,
+    CLOSED,
+    DEFAULT_RETRY,
+    NO_HEADERS,
+    Exchange,
+    Retry,
+    metadata,
+)
 from .sending import make_exchange
 
 R = TypeVar("R", bound=EngineResult)
@@ -114,11 +124,16 @@ class Client:
         *,
         timeout_s: float | None = 120.0,
         retry: Retry = DEFAULT_RETRY,
+        headers: Mapping[str, str] = NO_HEADERS,
     ) -> None:
-        """`url` is host:port of Triton's gRPC, or a channel of your own (for TLS, say), which stays yours."""
+        """`url` is host:port of Triton's gRPC, or a channel of your own (for TLS, say), which stays yours.
+
+        `headers` go along with every request: a server's secret, or what a proxy on the way asks for.
+        """
+        sent = metadata(headers)
         self._owned = grpc.insecure_channel(url, CHANNEL_OPTIONS) if isinstance(url, str) else None
         stub = service_pb2_grpc.GRPCInferenceServiceStub(self._owned or url)
-        self._open_stream = stub.ModelStreamInfer
+        self._open_stream = partial(stub.ModelStreamInfer, metadata=sent)
         self._url = url if isinstance(url, str) else "the given channel"
         self._timeout_s = None if timeout_s is None else check_timeout(timeout_s)
         self._retry = retry

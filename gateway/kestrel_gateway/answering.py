@@ -27,6 +27,10 @@ EVENT_HEADERS = [
 ]
 
 
+# Letters that end a line for some readers (httpx's and requests' `iter_lines` among them), not for JSON.
+LINE_ENDS = [(letter.encode(), f"\\u{ord(letter):04x}".encode()) for letter in "\x85\u2028\u2029"]
+
+
 class EventWriter:
     """Turns an answer into events. One for each stream; a format of its own is a subclass."""
 
@@ -45,7 +49,11 @@ class EventWriter:
 
 
 def event(document: Any) -> bytes:
-    return b"data: " + msgspec.json.encode(document) + b"\n\n"
+    data = msgspec.json.encode(document)
+    if not data.isascii():
+        for letter, escaped in LINE_ENDS:
+            data = data.replace(letter, escaped)
+    return b"data: " + data + b"\n\n"
 
 
 async def answer_whole(

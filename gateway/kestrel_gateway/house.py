@@ -1,5 +1,6 @@
 """What all paths share: who answers, which model that is, where pictures come from, whether we are ending."""
 
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +23,7 @@ class House:
         self.options = options
         self.upstream = upstream
         self.drain = Drain(options.drain_s, options.exit_timeout_s)
+        self.started = int(time.time())  # when the model was "created", as OpenAI's lists call it
         self.metrics = Metrics()
         self.model = ALIAS  # until the server has said which it is
 

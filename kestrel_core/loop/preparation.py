@@ -56,6 +56,7 @@ class Preparation:
         max_bytes: int,
         is_cached: Callable[[Hashable], bool],
         tell: Callable[[Ticket, PreparedRequest | KestrelError], None],
+        clock: Callable[[], float],
     ) -> None:
         self._language = language
         self._prepare_image = prepare_image
@@ -64,6 +65,7 @@ class Preparation:
         self._max_bytes = max_bytes
         self._is_cached = is_cached
         self._tell = tell
+        self._clock = clock
         self._lock = threading.Lock()
         self._held: dict[Ticket, PreparedImage] = {}  # by requests that have not begun
         self._num_holders: dict[int, int] = {}  # by identity of the image: equal requests share one
@@ -110,16 +112,18 @@ class Preparation:
 
     def _all_of(self, ticket: Ticket) -> PreparedRequest | None:
         """None: the request was put aside."""
-        prompt = self._prompt(ticket)
-        request, image = ticket.request, None
-        if prompt.with_image:
-            image = self._prepare_image(
-                request.image, lambda key: self._may_decode(ticket, key), request.cache_salt
-            )
-            if image is None:
-                return None
-            self._hold(ticket, image)
-        return PreparedRequest(prompt, image, self._length(prompt))
+        prompt, request = self._prompt(ticket), ticket.request
+        length = self._length(prompt)
+        if not prompt.with_image:
+            return PreparedRequest(prompt, None, length)
+        began_s = self._clock()
+        image = self._prepare_image(
+            request.image, lambda key: self._may_decode(ticket, key), request.cache_salt
+        )
+        if image is None:
+            return None
+        self._hold(ticket, image)
+        return PreparedRequest(prompt, image, length, began_s, self._clock())
 
     def _prompt(self, ticket: Ticket) -> Prompt:
         skill = ticket.skill

@@ -5,7 +5,7 @@ Skills make prompts and replies, and the scheduler moves sequences; both know th
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from kestrel_core.loop.step import (
     GREEDY,
@@ -61,6 +61,14 @@ class Reply(Protocol):
     def output(self) -> dict[str, Any]:
         """The skill's part of the result. An unfinished answer has one too."""
         ...
+
+
+@runtime_checkable
+class ThinkingReply(Protocol):
+    """A reply that also tells how many of its samples were reasoning."""
+
+    @property
+    def num_reasoning(self) -> int: ...
 
 
 @dataclass(eq=False, slots=True)

@@ -74,6 +74,8 @@ class Chunk(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Usage:
+    """What a request took. `ttft_ms` is the sum of the times of queue, image, vision and prefill."""
+
     input_tokens: int
     output_tokens: int
     cached_tokens: int
@@ -81,6 +83,10 @@ class Usage:
     prefill_time_ms: float
     decode_time_ms: float
     ttft_ms: float
+    image_tokens: int = 0  # of the input: positions of the picture
+    reasoning_tokens: int = 0  # of the output
+    image_time_ms: float = 0.0  # to decode the picture and cut its crops
+    vision_time_ms: float = 0.0  # of the vision encoder
 
 
 @dataclass(frozen=True)

@@ -187,6 +187,9 @@ class InstantRuntime:
         self.launch_ns = perf_counter_ns() - began
         return launched
 
+    def vision_s(self, image: PreparedImage) -> float:
+        return 0.0
+
     def close(self) -> None:
         pass
 
