@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp
 
-from kestrel_gateway.health import answer_live, answer_metrics, answer_ready
+from kestrel_gateway.docs.pages import docs_routes
+from kestrel_gateway.health import LIVE, READY, answer_live, answer_metrics, answer_ready
 from kestrel_gateway.house import House
 from kestrel_gateway.openai.chat import answer_chat
 from kestrel_gateway.openai.models import list_models, show_model
@@ -14,8 +15,6 @@ from kestrel_gateway.rest import answer_skill
 from kestrel_gateway.visits import Observer
 
 SKILLS = ("query", "caption", "detect", "point", "segment")
-LIVE = ("/livez", "/healthz", "/v1/health/live", "/v2/health/live")
-READY = ("/readyz", "/health", "/ping", "/v1/health/ready", "/v2/health/ready")
 
 
 def make_app(house: House, observers: Sequence[Observer] = ()) -> ASGIApp:
@@ -27,5 +26,6 @@ def make_app(house: House, observers: Sequence[Observer] = ()) -> ASGIApp:
         *(Route(path, endpoint(house, answer_live)) for path in LIVE),
         *(Route(path, endpoint(house, answer_ready)) for path in READY),
         Route("/metrics", endpoint(house, answer_metrics)),
+        *docs_routes(house),
     ]
     return Reception(house, Router(routes, redirect_slashes=False), (house.metrics, *observers))

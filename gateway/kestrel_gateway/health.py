@@ -9,6 +9,9 @@ from kestrel_core.protocol.errors import KestrelError, ShuttingDown
 from kestrel_gateway.errors import refusal
 from kestrel_gateway.house import House
 
+LIVE = ("/livez", "/healthz", "/v1/health/live", "/v2/health/live")
+READY = ("/readyz", "/health", "/ping", "/v1/health/ready", "/v2/health/ready")
+
 
 async def answer_live(house: House, http: HttpRequest) -> Response:
     return JSONResponse({"status": "ok"})
