@@ -12,6 +12,7 @@ from typing import Any
 
 import uvicorn
 
+from kestrel_core.protocol.about import About
 from kestrel_core.protocol.asking import AnswerStream, AsyncCalls
 from kestrel_core.protocol.errors import Cancelled, KestrelError
 from kestrel_core.protocol.messages import Chunk, EngineResult, Request, Usage
@@ -72,6 +73,7 @@ class FakeAnswer(AnswerStream[EngineResult]):
         self.outputs = outputs
         self.is_cancelled = threading.Event()
         self._chunks = script(request)
+        self._reading: asyncio.Future[Chunk] | None = None
         self._done = False
 
     @property
@@ -80,12 +82,20 @@ class FakeAnswer(AnswerStream[EngineResult]):
 
     def cancel(self) -> None:
         self.is_cancelled.set()
+        if self._reading is not None:
+            self._reading.cancel()
 
     async def next_chunk(self) -> Chunk | None:
         if self.is_cancelled.is_set():
             raise Cancelled("cancelled")
+        self._reading = asyncio.ensure_future(anext(self._chunks))
         try:
-            return await anext(self._chunks)
+            return await self._reading
+        except asyncio.CancelledError:  # of whoever reads, or by `cancel`
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            raise Cancelled("cancelled") from None
         except (StopAsyncIteration, KestrelError) as error:
             self._done = True
             if isinstance(error, KestrelError):
@@ -120,7 +130,11 @@ class FakeUpstream(AsyncCalls):
 class Running:
     port: int
     house: House
-    upstream: FakeUpstream
+    upstream: Any  # a `FakeUpstream`, unless the test brought something else
+
+    def call_model(self, name: str) -> None:
+        """As if the server had said that it serves this one."""
+        self.house.upstream.replicas[0].about = About(name, "1.0", 2048, ())
 
     def post(self, path: str, body: Any, **headers: str) -> tuple[int, Any, dict[str, str]]:
         """Status, document and headers. Bytes are sent as they are, anything else as JSON."""
@@ -164,11 +178,13 @@ class Running:
 
 @contextmanager
 def running(
-    upstream: FakeUpstream | None = None, observers: Sequence[Observer] = (), **options: Any
+    upstream: AsyncCalls | None = None, observers: Sequence[Observer] = (), **options: Any
 ) -> Iterator[Running]:
     upstream = upstream or FakeUpstream()
     given = GatewayOptions(("unused:1",), **{"drain_s": 0.0, "exit_timeout_s": 5.0, **options})
     house = House(given, upstream)
+    for replica in house.upstream.replicas:
+        replica.is_found_well()
     config = uvicorn.Config(
         make_app(house, observers),
         http="httptools",

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
-from starlette.routing import Route, Router
-from starlette.types import ASGIApp
+from starlette.requests import Request as HttpRequest
+from starlette.routing import Match, Route, Router
+from starlette.types import ASGIApp, Scope
 
 from kestrel_gateway.docs.pages import docs_routes
 from kestrel_gateway.health import LIVE, READY, answer_live, answer_metrics, answer_ready
@@ -27,5 +28,24 @@ def make_app(house: House, observers: Sequence[Observer] = ()) -> ASGIApp:
         *(Route(path, endpoint(house, answer_ready)) for path in READY),
         Route("/metrics", endpoint(house, answer_metrics)),
         *docs_routes(house),
+        OwnSkills(house),  # last: a path of ours is never a skill's
     ]
     return Reception(house, Router(routes, redirect_slashes=False), (house.metrics, *observers))
+
+
+class OwnSkills(Route):
+    """A path for each skill that the server has beside Moondream's; which those are it says itself."""
+
+    def __init__(self, house: House) -> None:
+        async def answer(request: HttpRequest) -> ASGIApp:
+            return await answer_skill(house, request, request.path_params["skill"])
+
+        super().__init__("/v1/{skill}", answer, methods=["POST"])
+        self._house = house
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        match, found = super().matches(scope)
+        names = {skill.name for skill in self._house.skills}
+        if match is not Match.NONE and found["path_params"]["skill"] not in names:
+            return Match.NONE, {}
+        return match, found

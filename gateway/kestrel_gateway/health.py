@@ -1,4 +1,7 @@
-"""Whether the gateway lives, whether it is ready (a real answer says so), and what it has counted."""
+"""Whether the gateway lives, whether it is ready (the last real answer says so), and what it has counted.
+
+Readiness asks nobody: those who look every second must not wait behind requests. `upstream.probing` asks.
+"""
 
 import asyncio
 
@@ -18,11 +21,11 @@ async def answer_live(house: House, http: HttpRequest) -> Response:
 
 
 async def answer_ready(house: House, http: HttpRequest) -> Response:
-    """503 from the moment of SIGTERM, and while nobody behind us answers."""
+    """503 from the moment of SIGTERM, before the first real answer, and while nobody behind us answers."""
     try:
         if house.drain.is_draining:
             raise ShuttingDown("this server is ending")
-        await house.check_answers()
+        house.upstream.check()
     except KestrelError as error:
         return refusal(error)
     return JSONResponse({"status": "ok"})
@@ -30,5 +33,7 @@ async def answer_ready(house: House, http: HttpRequest) -> Response:
 
 async def answer_metrics(house: House, http: HttpRequest) -> Response:
     """In a thread of its own: several workers' numbers are read from files."""
+    for replica in house.upstream.replicas:
+        house.metrics.note_upstream(replica.name, replica.is_well)
     page, content_type = await asyncio.to_thread(house.metrics.page, http.headers.get("accept", ""))
     return Response(page, headers={"content-type": content_type})

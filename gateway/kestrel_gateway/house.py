@@ -4,6 +4,7 @@ import time
 from dataclasses import replace
 from typing import Any
 
+from kestrel_core.protocol.about import SkillAbout
 from kestrel_core.protocol.asking import AsyncCalls
 from kestrel_core.protocol.errors import InvalidRequest
 from kestrel_core.protocol.messages import Request
@@ -13,6 +14,7 @@ from kestrel_gateway.errors import UnknownModel
 from kestrel_gateway.metrics import Metrics
 from kestrel_gateway.options import GatewayOptions
 from kestrel_gateway.pictures import decode_picture
+from kestrel_gateway.upstream.replicas import Replicas
 from kestrel_gateway.visits import Visit
 
 ALIAS = "moondream"  # the name of the Triton model, which every client may use
@@ -21,15 +23,22 @@ ALIAS = "moondream"  # the name of the Triton model, which every client may use
 class House:
     def __init__(self, options: GatewayOptions, upstream: AsyncCalls) -> None:
         self.options = options
-        self.upstream = upstream
+        self.upstream = upstream if isinstance(upstream, Replicas) else Replicas.alone(upstream)
         self.drain = Drain(options.drain_s, options.exit_timeout_s)
         self.started = int(time.time())  # when the model was "created", as OpenAI's lists call it
         self.metrics = Metrics()
-        self.model = ALIAS  # until the server has said which it is
 
-    async def check_answers(self) -> None:
-        """Raises unless the model gives a real answer."""
-        await self.upstream.query(question="?", max_tokens=1, temperature=0.0, timeout_s=5.0)
+    @property
+    def model(self) -> str:
+        """Its name, as the server says; until it has, the one that always works."""
+        about = self.upstream.known
+        return ALIAS if about is None else about.model
+
+    @property
+    def skills(self) -> tuple[SkillAbout, ...]:
+        """What the server can do; nothing is known of that before it has answered."""
+        about = self.upstream.known
+        return () if about is None else about.skills
 
     async def picture(self, value: Any) -> bytes:
         return decode_picture(value)

@@ -45,7 +45,11 @@ EXAMPLES: dict[str, dict[str, Any]] = {
     "point": {"image_url": PICTURE, "object": "red circle"},
     "segment": {"image_url": PICTURE, "object": "red circle"},
 }
-EVENTS = "data: {...} and an empty line for each event"
+EVENT = {  # each of them
+    "type": "object",
+    "properties": {"data": TEXT | {"contentMediaType": "application/json"}},
+    "required": ["data"],
+}
 SKILL_EVENTS = 'data: {"chunk": "A red", "completed": false, "request_id": "1"}\n\n'
 
 
@@ -183,7 +187,7 @@ def _get(name: str, tag: str, summary: str, answer: Schema, statuses: Iterable[i
 def _responses(answer: Schema, statuses: Iterable[int], events: str = "") -> dict[str, Any]:
     content: dict[str, Any] = {"application/json": {"schema": answer}}
     if events:
-        content["text/event-stream"] = {"schema": TEXT | {"description": EVENTS}, "example": events}
+        content["text/event-stream"] = {"schema": EVENT, "example": events}
     made: dict[str, Any] = {
         "200": {"description": "The answer.", "headers": _headers("X-Request-Id"), "content": content}
     }

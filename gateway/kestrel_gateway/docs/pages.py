@@ -54,14 +54,14 @@ async def answer_file(house: House, http: HttpRequest, data: bytes, kind: str) -
 
 
 def describe(house: House) -> dict[str, Any]:
-    return document(built_in(), house.model, house.options.api_keys is not None)
+    return document(house.skills or built_in(), house.model, house.options.api_keys is not None)
 
 
-def built_in() -> list[SkillAbout]:
+def built_in() -> tuple[SkillAbout, ...]:
     """Moondream's skills, for as long as no server has said which it has."""
     from kestrel_core.skills.registry import builtin_skills
 
-    return [
+    return tuple(
         SkillAbout(
             skill.name,
             skill.meaning,
@@ -73,4 +73,4 @@ def built_in() -> list[SkillAbout]:
             skill.arguments,
         )
         for skill in builtin_skills()
-    ]
+    )

@@ -30,7 +30,7 @@ LOGPROBS = [
 @pytest.fixture
 def gateway() -> Iterator[Running]:
     with running() as it:
-        it.house.model = "moondream-tiny"
+        it.call_model("moondream-tiny")
         yield it
 
 

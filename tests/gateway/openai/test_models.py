@@ -9,7 +9,7 @@ from gateway_server import Running, running
 @pytest.fixture
 def gateway() -> Iterator[Running]:
     with running() as it:
-        it.house.model = "moondream-tiny"
+        it.call_model("moondream-tiny")
         yield it
 
 
