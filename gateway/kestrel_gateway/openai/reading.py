@@ -15,7 +15,6 @@ from kestrel_core.protocol.fields import MAX_INT32
 from kestrel_core.protocol.names import nearest, shown
 from kestrel_gateway.bodies import Body
 
-PLACE = re.compile(r"(?P<text>.*?)(?: - at `\$\.?(?P<path>.*)`)?", re.DOTALL)
 FIELD = re.compile(r"Object (?P<what>missing required|contains unknown) field `(?P<name>.*)`", re.DOTALL)
 INDEX = re.compile(r"\[\d+\]")
 
@@ -92,9 +91,9 @@ def _check_harmless(name: str, value: Any, harmless: tuple[object, ...]) -> None
 
 def _told(message: str, hints: Mapping[str, str]) -> InvalidRequest:
     """What msgspec says of a place in the body, as an error about that place."""
-    found = PLACE.fullmatch(message)
-    assert found is not None
-    text, param = found["text"], found["path"] or ""
+    told, has_place, place = message.rpartition(" - at `$")  # the last: a text of the caller's may hold more
+    text = told if has_place else message
+    param = place.removeprefix(".").removesuffix("`") if has_place else ""
     if field := FIELD.fullmatch(text):
         param = f"{param}.{field['name']}".removeprefix(".")
         text = "it is required" if field["what"] == "missing required" else "there is no such field"

@@ -1,12 +1,14 @@
 """OpenAI's chat over a scripted upstream: what is asked, and what comes back, whole and in chunks."""
 
 import base64
+import http.client
+import json
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from gateway_server import USAGE, Running, Script, failing, running
+from gateway_server import USAGE, Running, Script, endless, failing, running
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -210,6 +212,21 @@ def test_an_error_in_mid_stream_is_the_last_event_and_nothing_is_done(gateway: R
     events = gateway.events(CHAT, chat(stream=True))
     assert events[-1]["error"]["code"] == "engine_failed"
     assert [len(event.get("choices", [])) for event in events] == [1, 1, 1, 0]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_client_that_goes_is_cancelled(gateway: Running, stream: bool) -> None:
+    gateway.upstream.scripts = [endless]
+    connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=10)
+    connection.request(
+        "POST", CHAT, json.dumps(chat(stream=stream)).encode(), {"Content-Type": "application/json"}
+    )
+    while not gateway.upstream.answers:
+        pass
+    if stream:
+        connection.getresponse().read1()
+    connection.close()
+    assert gateway.upstream.answers[0].is_cancelled.wait(10)
 
 
 def test_a_cache_key_salts_what_is_shared(gateway: Running) -> None:
