@@ -10,17 +10,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import uvicorn
-
 from kestrel_core.protocol.about import About
 from kestrel_core.protocol.asking import AnswerStream, AsyncCalls
 from kestrel_core.protocol.errors import Cancelled, KestrelError
 from kestrel_core.protocol.messages import Chunk, EngineResult, FinishReason, Request, Usage
 from kestrel_core.protocol.results import typed
-from kestrel_gateway.app import make_app
+from kestrel_core.protocol.wire import encode_request
 from kestrel_gateway.house import House
 from kestrel_gateway.options import GatewayOptions
-from kestrel_gateway.serving import DrainingServer, listening
+from kestrel_gateway.serving import DrainingServer, listening, server_config
 from kestrel_gateway.visits import Observer
 
 USAGE = Usage(740, 3, 730, 0.5, 12.5, 45.2, 15.0)
@@ -117,6 +115,7 @@ class FakeUpstream(AsyncCalls):
         self.finish_reason: FinishReason = "stop"
 
     async def open(self, request: Request) -> FakeAnswer:
+        encode_request(request)  # which refuses what a client would refuse to send
         script = self.scripts.pop(0) if self.scripts else well
         self.asked.append(request)
         output = self.outputs.get(request.skill, {"text": "done"})
@@ -184,15 +183,7 @@ def running(
     house = House(given, upstream)
     for replica in house.upstream.replicas:
         replica.is_found_well()
-    config = uvicorn.Config(
-        make_app(house, observers),
-        http="httptools",
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-    )
-    server = DrainingServer(config, house.drain)
+    server = DrainingServer(server_config(house, observers), house.drain)
     with listening("127.0.0.1", 0) as door:
         port = door.getsockname()[1]
         thread = threading.Thread(target=lambda: asyncio.run(server.serve([door])))

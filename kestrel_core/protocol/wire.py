@@ -54,7 +54,7 @@ def encode_request(request: Request) -> tuple[dict[str, list[Any]], dict[str, st
         if value is None:
             continue
         if key == "spatial_refs":  # a tensor's rows have one length, so points and boxes could not be mixed
-            parameters[key] = json.dumps(_rows(value))
+            parameters[key] = json.dumps(_rows(ARGUMENTS[key].argument.check(value)))
         elif key in ARGUMENTS:
             tensors[ARGUMENTS[key].name] = [ARGUMENTS[key].argument.check(value)]
         else:

@@ -17,6 +17,7 @@ from kestrel_core.protocol.wire import encode_chunk, encode_result
 
 log = logging.getLogger("kestrel")
 
+OnEnd = Callable[[Finished | KestrelError], None]
 # Takes JSON or an error, and whether it is the last of its request. It may block.
 Send = Callable[[str | KestrelError, bool], None]
 
@@ -33,6 +34,7 @@ class Outgoing:
 
     def __init__(self, outbox: "Outbox", send: Send) -> None:
         self.stream = False  # whether the last response repeats the text that is left as a chunk
+        self.on_end: OnEnd | None = None  # called in a sender's thread once the last response was sent
         self._outbox = outbox
         self._send = send
         self._lost = False
@@ -60,6 +62,7 @@ class Outgoing:
             with self._lock:
                 events, self._waiting = self._waiting, []
             self._deliver(events)
+            self._tell_end(events[-1])
             with self._lock:
                 # An end that came meanwhile is sent by this thread. Put into the queue again, it could come
                 # after the marks that stop the threads.
@@ -79,6 +82,13 @@ class Outgoing:
             if not isinstance(events[-1], Chunk):
                 kind = type(error).__name__
                 self._try_to_send(EngineFailed(f"the answer's text cannot be written ({kind})"), True)
+
+    def _tell_end(self, event: Event) -> None:
+        if self.on_end is not None and not isinstance(event, Chunk):
+            try:
+                self.on_end(event)
+            except Exception:  # this thread has others to serve
+                log.exception("what follows the end of a request failed")
 
     def _try_to_send(self, document: str | KestrelError, last: bool) -> None:
         try:
