@@ -240,13 +240,14 @@ PARAMETERS = {
     "RequestId": {
         "name": "X-Request-Id",
         "in": "header",
-        "schema": TEXT | {"pattern": "^[!-~]{1,128}$"},
-        "description": "Comes back with the answer, and stands in logs and traces.",
+        "schema": TEXT,
+        "description": "Up to 128 visible ASCII letters, which come back with the answer and stand in logs "
+        "and traces. Any other is replaced.",
     },
     "Trace": {
         "name": "traceparent",
         "in": "header",
-        "schema": TEXT | {"pattern": "^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$"},
-        "description": "The caller's span, as W3C writes it.",
+        "schema": TEXT,
+        "description": "The caller's span, as W3C writes it. Any other begins a trace of its own.",
     },
 }

@@ -57,15 +57,10 @@ def _values(argument: Argument) -> Schema:
         return {"anyOf": [one, {"type": "array", "items": one, "maxItems": argument.max_items}]}
     if argument.kind is list:
         return {"type": "array", "maxItems": argument.max_items}
-    if argument.kind is str:
-        words: Schema = {"enum": list(argument.choices)} if argument.choices else {}
-        # Bytes are counted, and a letter has at least one.
-        return (
-            TEXT
-            | {"maxLength": argument.max_bytes}
-            | ({"pattern": r"\S"} if argument.required else {})
-            | words
-        )
+    if argument.choices:
+        return {"enum": list(argument.choices)}
+    if argument.kind is str:  # bytes are counted, and a letter has at least one
+        return TEXT | {"maxLength": argument.max_bytes} | ({"pattern": r"\S"} if argument.required else {})
     limits = {"minimum": argument.least, "maximum": argument.most}
     finite = {key: value for key, value in limits.items() if math.isfinite(value)}
     return {"type": KINDS[argument.kind]} | finite if argument.kind in KINDS else {}
