@@ -1,6 +1,6 @@
 """Whether the gateway lives, whether it is ready (the last real answer says so), and what it has counted.
 
-Readiness asks nobody: those who look every second must not wait behind requests. `upstream.probing` asks.
+Nobody is asked for that: those who look every second must not wait behind requests. `upstream.probing` asks.
 """
 
 import asyncio
