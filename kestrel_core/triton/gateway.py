@@ -30,6 +30,7 @@ PACKAGES = (  # those of the extra `gateway` beside its own
     "python_multipart",
     "prometheus_client",
     "limits",
+    "h11",
 )
 MODULE = (sys.executable, "-m", "kestrel_gateway")
 IN_ORDER = (0, -signal.SIGTERM)  # a server of uvicorn's finishes its requests, then lets the signal end it
