@@ -47,21 +47,18 @@ class GatewayProcess:
 
 
 @contextmanager
-def gateway_process(
-    log: Path, *flags: str, path: str = "/readyz", status: int = 200
-) -> Iterator[GatewayProcess]:
-    """Started, and seen to answer `path` with `status`."""
+def gateway_process(log: Path, *flags: str, path: str = "/readyz") -> Iterator[GatewayProcess]:
+    """Started, and seen to answer `path`. What it writes to disk is beside its log."""
     [port] = free_ports(1)
     kept = {name: value for name, value in os.environ.items() if not name.startswith("KESTREL_")}
+    paths = (str(ROOT / folder) for folder in (".", "client", "gateway", "tools"))
+    kept |= {"PYTHONPATH": os.pathsep.join(paths), "TMPDIR": str(log.parent)}
     command = [sys.executable, "-m", "kestrel_gateway", f"--port={port}", "--drain-s=0", *flags]
     with log.open("wb") as output:
-        kept["PYTHONPATH"] = os.pathsep.join(
-            str(ROOT / folder) for folder in (".", "client", "gateway", "tools")
-        )
         process = subprocess.Popen(command, cwd=log.parent, env=kept, stdout=output, stderr=output)
         gateway = GatewayProcess(process, port, log)
         try:
-            until(lambda: gateway.status_of(path) == status or process.poll() is not None, 60)
+            until(lambda: gateway.status_of(path) == 200 or process.poll() is not None, 60)
             assert process.poll() is None, log.read_text()
             yield gateway
         finally:

@@ -129,11 +129,11 @@ class EventResponse:
         await self._write(send, self._writer.last(result), gone)
 
     async def _write(self, send: Send, events: Iterable[bytes], gone: "asyncio.Future[None]") -> None:
-        data = b"".join(events)
+        beginning = () if self._has_begun else self._writer.first()
+        data = b"".join((*beginning, *events))  # in this order: a writer may count its events
         if not self._has_begun:
             self._has_begun = True
             await send({"type": "http.response.start", "status": 200, "headers": EVENT_HEADERS})
-            data = b"".join(self._writer.first()) + data
         if data:
             await self._send(send, {"type": "http.response.body", "body": data, "more_body": True}, gone)
 

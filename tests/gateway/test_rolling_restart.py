@@ -73,10 +73,8 @@ def test_a_rolling_restart_of_two_replicas_loses_nothing(tmp_path: Path) -> None
         for index in range(2):
             start(index, f"replica-{index}.log")
         upstreams = [f"--upstream=127.0.0.1:{port}" for port in ports]
-        with (
-            gateway_process(tmp_path / "gateway.log", *upstreams) as gateway,
-            Callers(gateway.port) as callers,
-        ):
+        log = tmp_path / "gateway.log"
+        with gateway_process(log, *upstreams) as gateway, Callers(gateway.port) as callers:
             for index in range(2):
                 until(lambda before=callers.num_answered: callers.num_answered > before + 100, 60)
                 running[index].close()
