@@ -14,7 +14,7 @@ from kestrel_gateway.docs.openai_answers import ANSWERS
 from kestrel_gateway.docs.schemas import TEXT, Schema, ref
 from kestrel_gateway.errors import TYPES
 from kestrel_gateway.health import LIVE, READY
-from kestrel_gateway.openai.chat import ChatBody
+from kestrel_gateway.openai.chat_body import ChatBody
 from kestrel_gateway.openai.reading import OpenAIBody
 
 WORDS = {
