@@ -91,7 +91,9 @@ def errors() -> str:
     def below(kind: type[KestrelError]) -> list[type[KestrelError]]:
         return [one for child in kind.__subclasses__() for one in (child, *below(child))]
 
-    rows = [(f"`{kind.__name__}`", kind.code, kind.reason, str(kind.status)) for kind in below(KestrelError)]
+    # Those that the wire knows: whoever has imported the gateway has its errors about HTTP as well.
+    kinds = [kind for kind in below(KestrelError) if kind.__module__ == KestrelError.__module__]
+    rows = [(f"`{kind.__name__}`", kind.code, kind.reason, str(kind.status)) for kind in kinds]
     return _table(("class", "code", "reason", "HTTP status at a gateway"), rows)
 
 
