@@ -20,7 +20,14 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("README.md", "docs/interface.md", "docs/architecture.md", "client/README.md", "docker/README.md")
+PAGES = (
+    "README.md",
+    "docs/interface.md",
+    "docs/gateway.md",
+    "docs/architecture.md",
+    "client/README.md",
+    "docker/README.md",
+)
 RUN = ("README.md", "docs/interface.md", "client/README.md")
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LEFT_OUT = {
