@@ -6,6 +6,7 @@ It has many dependencies, so it lives in a virtual environment of its own:
     .venv-schemathesis/bin/pip install -r tests/ecosystem/requirements-schemathesis.txt
 """
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -33,27 +34,29 @@ class CheckingUpstream(FakeUpstream):
         return await super().open(request)
 
 
-def tried(port: int, folder: Path, *, max_s: int, max_examples: int) -> None:
-    """Runs it, and shows its report if it complains."""
+def tried(port: int, folder: Path, phases: str, max_examples: int) -> None:
+    """Runs it, and shows its report if it complains. With one worker: Python 3.11 cannot parse in threads."""
     run = subprocess.run(
         [
             *(SCHEMATHESIS, f"--config-file={CONFIG}", "run", f"http://127.0.0.1:{port}/openapi.json"),
-            *("--mode=all", "--phases=examples,coverage,fuzzing", "--request-timeout=30", "--workers=2"),
-            *(f"--max-time={max_s}", f"--max-examples={max_examples}", f"--seed={SEED}"),
-            *("--generation-database=none", "--continue-on-failure", "--no-color"),
+            *("--mode=all", f"--phases={phases}", f"--max-examples={max_examples}", f"--seed={SEED}"),
+            *("--request-timeout=30", "--workers=1", "--continue-on-failure"),
+            *("--generation-database=none", "--no-color"),
         ],
         cwd=folder,  # it leaves files behind
         capture_output=True,
         text=True,
+        timeout=900,
     )
     assert run.returncode == 0, run.stdout[-20_000:] + run.stderr[-2000:]
-    assert "Tested: 1" in run.stdout, "nearly all of the paths"
+    found = re.search(r"Selected: (\d+)/(\d+)\s+Tested: (\d+)", run.stdout)
+    assert found and len(set(found.groups())) == 1, run.stdout
 
 
 def test_every_answer_is_in_the_document(tmp_path: Path) -> None:
     upstream = Replicas([Replica("here", CheckingUpstream(), clock=lambda: 0.0)])
     with running(upstream) as gateway:
-        tried(gateway.port, tmp_path, max_s=60, max_examples=30)
+        tried(gateway.port, tmp_path, "examples,coverage,fuzzing", 10)
 
 
 @pytest.mark.triton
@@ -61,4 +64,4 @@ def test_every_answer_of_the_real_stack_is_in_the_document(tmp_path: Path) -> No
     from triton_server import served
 
     with served(tmp_path / "log", "--demo", gateway=True) as server:
-        tried(server.port, tmp_path, max_s=90, max_examples=10)
+        tried(server.port, tmp_path, "examples,fuzzing", 10)
