@@ -46,7 +46,7 @@ class Ports(NamedTuple):
 def running_server(config: RuntimeConfig, repository: Path = REPOSITORY) -> Iterator[Ports]:
     """A server that answers, with every option of `config`, whatever the environment says."""
     ports = Ports(_free_port(), _free_port(), _free_port())
-    flags = [f"--{name}-port={port}" for name, port in ports._asdict().items()]
+    flags = [*(f"--{name}-port={port}" for name, port in ports._asdict().items()), "--port=0", "--drain-s=0"]
     values = {option.name: getattr(config, option.name) for option in fields(config)}
     said = {f"KESTREL_{n.upper()}": "" if value is None else str(value) for n, value in values.items()}
     process = subprocess.Popen(
