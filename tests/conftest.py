@@ -15,7 +15,7 @@ with suppress(ImportError):  # a GPU machine may offer pytest alone
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for marker, missing in (("gpu", no_gpu), ("triton", no_triton)):
+    for marker, missing in (("gpu", no_gpu), ("triton", no_triton), ("browser", no_browser)):
         marked = [item for item in items if item.get_closest_marker(marker)]
         if marked and (reason := missing()):
             for item in marked:
@@ -42,3 +42,9 @@ def no_gpu() -> str | None:
 def no_triton() -> str | None:
     found = find_spec("pytriton") or shutil.which("tritonserver")
     return None if found else "no Triton server here: neither nvidia-pytriton nor tritonserver on PATH"
+
+
+def no_browser() -> str | None:
+    if not find_spec("playwright"):
+        return "no Playwright here, which drives a browser: pip install playwright"
+    return None if shutil.which("chromium") else "no chromium on PATH, for the tests of the page"

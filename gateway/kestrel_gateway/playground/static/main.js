@@ -18,6 +18,7 @@ let shownPicture = null; // whose marks are drawn
 
 const key = new Key(() => {
   place.hasKeys = true;
+  writeCode();
   clearProblem();
   send();
 });
@@ -122,9 +123,16 @@ function say(words) {
 }
 
 function writeCode() {
-  const { code, note } = snippet(language, form.question(), place);
+  const question = form.question();
+  const { code, note } = snippet(language, question, place);
   find("code").firstElementChild.textContent = code;
-  find("code-note").textContent = note;
+  find("code-note").replaceChildren(...whereToRun(question.picture), note);
+}
+
+function whereToRun(picture) {
+  if (!picture) return [];
+  const { name, sample } = picture;
+  return ["Run it where ", sample ? make("a", { href: `/samples/${sample}`, download: sample }, name) : name, " lies. "];
 }
 
 async function copy() {

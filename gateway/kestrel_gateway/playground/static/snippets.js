@@ -11,9 +11,8 @@ export const LANGUAGES = [
 export function snippet(name, question, place) {
   const { write, note } = LANGUAGES.find((language) => language.name === name);
   const { picture } = question;
-  const file = picture && `Run it where ${picture.name} lies.`;
   const key = place.hasKeys && (write === writeCurl || write === writeOpenAI) && "Put your key into the variable KESTREL_API_KEY.";
-  return { code: write(question, place), note: [file, note, key].filter(Boolean).join(" ") };
+  return { code: write(question, place), note: [note, key].filter(Boolean).join(" ") };
 }
 
 const shell = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
