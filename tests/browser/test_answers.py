@@ -224,5 +224,13 @@ def test_timings_and_tokens_are_told(url: str, visit: Visit) -> None:
     visitor.ask("caption")
     visitor.answered()
     told = " ".join(visitor.text("[aria-label='Timings and tokens']").split())
-    for words in ("first token15 ms", "queue0.5 ms", "prefill13 ms", "decode45 ms", "in740", "cached730", "out3"):
+    for words in (
+        "first token15 ms",
+        "queue0.5 ms",
+        "prefill13 ms",
+        "decode45 ms",
+        "in740",
+        "cached730",
+        "out3",
+    ):
         assert words in told

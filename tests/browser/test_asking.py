@@ -170,7 +170,10 @@ def test_everything_can_be_done_by_keyboard(gateway: Running, url: str, visit: V
             press("Tab")
             if visitor.page.locator(f"{selector}:focus").count():
                 # What has the focus can be seen to have it.
-                assert visitor.page.eval_on_selector(selector, "one => getComputedStyle(one).outlineStyle") != "none"
+                assert (
+                    visitor.page.eval_on_selector(selector, "one => getComputedStyle(one).outlineStyle")
+                    != "none"
+                )
                 return
         raise AssertionError(f"Tab never reaches {selector}")
 

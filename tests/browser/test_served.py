@@ -126,7 +126,13 @@ def snippets(url: str, browser: Any) -> dict[str, dict[str, str]]:
 @pytest.mark.parametrize("language", ["curl", "python", "tritonclient"])
 @pytest.mark.parametrize(
     ("question", "expected"),
-    [("star", "green"), ("tricky", ""), ("caption", "big red circle"), ("shapes", "x_min"), ("heart", "M 0.")],
+    [
+        ("star", "green"),
+        ("tricky", ""),
+        ("caption", "big red circle"),
+        ("shapes", "x_min"),
+        ("heart", "M 0."),
+    ],
 )
 def test_copied_code_runs(
     snippets: dict[str, dict[str, str]], language: str, question: str, expected: str
@@ -147,7 +153,7 @@ def test_copied_code_runs(
 def said(output: str) -> str:
     """Streamed pieces as one text, and everything else as it is."""
     pieces = []
-    for line in output.splitlines():
+    for line in filter(None, output.splitlines()):
         line = line.removeprefix("data: ")
         try:
             found = json.loads(line) if line.startswith('{"') else ast.literal_eval(line)

@@ -49,7 +49,9 @@ class File:
         self._headers = {**HEADERS, "ETag": f'"{hashlib.sha256(data).hexdigest()[:32]}"'}
 
     async def answer(self, request: Request) -> Response:
-        known = {tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")}
+        known = {
+            tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")
+        }
         if self._headers["ETag"] in known:
             return Response(status_code=304, headers=self._headers)
         return Response(self._data, headers=self._headers, media_type=self._kind)
