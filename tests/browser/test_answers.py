@@ -9,13 +9,12 @@ import gateway_server
 import pytest
 from gateway_server import Running, endless, running
 
-expect = pytest.importorskip("playwright.sync_api", reason="drives a browser").expect
-
 from kestrel_core.protocol.messages import Chunk, Request
 
 pytestmark = pytest.mark.browser
 
 Visit = Callable[..., Any]
+expect = pytest.importorskip("playwright.sync_api", reason="drives a browser").expect
 
 
 @pytest.fixture(scope="module")

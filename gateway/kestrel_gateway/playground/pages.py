@@ -9,27 +9,26 @@ from collections.abc import Iterable
 from importlib.resources import files
 from pathlib import Path
 
-import kestrel_client
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+import kestrel_client
 from kestrel_gateway.house import House
 from kestrel_gateway.reception import endpoint
 
 # The page takes nothing from elsewhere, sends nothing elsewhere, and stands in nobody's frame.
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
-    "Cache-Control": "no-cache",  # kept, but asked about each time: the ETag says whether it is still the same
+    "Cache-Control": "no-cache",  # kept, but asked about each time: the ETag tells whether it is the same
 }
-OPEN_PATHS = ("/playground/", "/samples/")  # and `/` itself
 GRPC_PORT = 8001
 KINDS = {  # not the machine's own table of types: what a browser may run must not depend on it
     ".html": "text/html",
