@@ -11,8 +11,9 @@ from pathlib import Path
 
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.intake.models import MODELS
+from kestrel_core.protocol.arguments import Argument
 from kestrel_core.protocol.errors import KestrelError
-from kestrel_core.protocol.fields import INPUTS, LATER, Field
+from kestrel_core.protocol.fields import INPUTS, LATER, PARAMETERS, Field
 from kestrel_core.skills.registry import builtin_skills
 from kestrel_core.skills.spec import SkillSpec
 
@@ -23,7 +24,14 @@ BLOCK = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 def inputs() -> str:
     rows = [
-        (f"`{field.name}`", field.type, str(list(field.dims)), _takers(field), field.default, _limits(field))
+        (
+            f"`{field.name}`",
+            field.type,
+            str(list(field.dims)),
+            _takers(field),
+            field.default,
+            _limits(field.argument),
+        )
         for field in INPUTS
     ]
     later = ", ".join(f"`{name}`" for name in LATER)
@@ -45,8 +53,12 @@ def _takes(skill: SkillSpec, field: Field) -> bool:
     return field.role == "request" or field.key in {argument.name for argument in skill.arguments}
 
 
-def _limits(field: Field) -> str:
-    argument = field.argument
+def parameters() -> str:
+    rows = [(f"`{name}`", _limits(argument)) for name, argument in PARAMETERS.items()]
+    return _table(("parameter", "what it is, and its limits"), rows)
+
+
+def _limits(argument: Argument) -> str:
     limit = argument.range
     if argument.kind is str and not argument.choices:
         limit = f"at most {argument.max_bytes:,} bytes"
@@ -106,7 +118,14 @@ def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     return "".join(f"| {' | '.join(cells)} |\n" for cells in lines)
 
 
-TABLES = {"inputs": inputs, "skills": skills, "errors": errors, "options": options, "models": models}
+TABLES = {
+    "inputs": inputs,
+    "parameters": parameters,
+    "skills": skills,
+    "errors": errors,
+    "options": options,
+    "models": models,
+}
 
 
 def filled(page: str) -> str:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from kestrel_core.moondream.loading import DTYPES as DTYPES
 from kestrel_core.moondream.loading import load_network, parse_dtype, random_network
 from kestrel_core.moondream.loading import parse_device as parse_device
 from kestrel_core.moondream.model import Moondream
+from kestrel_core.protocol.about import About, own_version
 from kestrel_core.protocol.errors import EngineFailed, InvalidRequest
 from kestrel_core.runtime.cuda_runtime import CudaRuntime
 from kestrel_core.runtime.fast_paths import FastPaths
@@ -59,7 +60,8 @@ class Engine:
     loop: StepLoop
     language: Language
     runtime: TorchRuntime | CudaRuntime
-    settled: dict[str, str] = field(default_factory=dict)  # what `in_use` tells beside the runtime's part
+    about: About
+    settled: dict[str, str]  # what `in_use` tells beside the runtime's part
 
     def close(self, drain: bool = True) -> None:
         self.loop.close(drain)
@@ -148,6 +150,7 @@ def assemble_engine(
         _require_all_graphs(runtime, config)
     num_pages = runtime.num_pages
     pool, metrics = PagePool(num_pages), Metrics()
+    skills = skills or installed_skills(config.skills)
     scheduler = Scheduler(
         pool,
         PrefixCache(pool, config.prefix_cache),
@@ -157,7 +160,7 @@ def assemble_engine(
     loop = StepLoop(
         runtime,
         scheduler,
-        skills or installed_skills(config.skills),
+        skills,
         model.language,
         ImagePreparer(
             shape.vision,
@@ -177,7 +180,11 @@ def assemble_engine(
         ),
         metrics,
     )
-    return Engine(loop, model.language, runtime, _settled(model, config, runtime))
+    settled = _settled(model, config, runtime)
+    about = About(
+        settled["model"], own_version(), max_context, tuple(skill.about(model.language) for skill in skills)
+    )
+    return Engine(loop, model.language, runtime, about, settled)
 
 
 def _runtime(

@@ -12,6 +12,7 @@ from typing import Any
 from kestrel_core.build import Engine, build_engine
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.loop.inbox import Ticket
+from kestrel_core.protocol.about import ABOUT
 from kestrel_core.protocol.asking import AnswerStream, AsyncCalls
 from kestrel_core.protocol.errors import KestrelError
 from kestrel_core.protocol.messages import Chunk, EngineResult, Event, Finished, Request
@@ -33,6 +34,8 @@ class EngineStream(AnswerStream[EngineResult]):
         self._ending: EngineResult | KestrelError | None = None
 
     def begin(self, request: Request) -> None:
+        if request.skill == ABOUT:
+            return self.sink(self._engine.about.answer(request))
         self._ticket = self._engine.loop.submit(request, self.sink)
 
     @property

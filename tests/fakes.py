@@ -76,6 +76,7 @@ class FakeRuntime:
         self.page_size = page_size
         self.overlaps = overlaps
         self.failing: set[object] = set()  # tokens and keys of images: feeding one of them raises
+        self.took_s: dict[str, float] = {}  # by key of an image: seconds of the vision encoder
         self.late_failures = 0  # so many launches fail after they have written what they read
         self.not_finite: set[object] = set()  # a sequence that was fed one of these tokens reads no numbers
         self._gate = threading.Event()  # while it is not set, launches take their time
@@ -117,6 +118,9 @@ class FakeRuntime:
         step = FakeStep(self, read)
         self.under_way.append(step)
         return step
+
+    def vision_s(self, image: PreparedImage) -> float:
+        return self.took_s.get(image.key, 0.0)
 
     def hold(self, after: int = 0) -> None:
         """Let every launch wait for `release`, once there were `after` of them."""
@@ -240,10 +244,10 @@ class Pixels(NamedTuple):
     nbytes: int
 
 
-def fake_prepare(source: object, may_decode: Callable[[str], bool]) -> PreparedImage | None:
+def fake_prepare(source: object, may_decode: Callable[[str], bool], salt: str = "") -> PreparedImage | None:
     """The key of a picture is the picture itself, and decoded it takes 100 bytes for each of its own.
 
-    Some are no pictures. Nothing is remembered.
+    Some are no pictures. Nothing is remembered. Keys are not salted, so that only the root parts salts.
     """
     assert isinstance(source, bytes)
     if not may_decode(source.decode()):
@@ -355,11 +359,12 @@ class FakeEngine:
         stream: bool = False,
         priority: int = 0,
         timeout_s: float | None = None,
+        cache_salt: str = "",
         **arguments: Any,
     ) -> Heard:
         """Submit a request, greedy unless `settings` say otherwise."""
         parsed = parse_settings({"temperature": 0, **(settings or {})})
-        request = Request(skill, arguments, image, parsed, "7", stream, priority, timeout_s)
+        request = Request(skill, arguments, image, parsed, "7", stream, priority, timeout_s, cache_salt)
         return self.submit(request)
 
     def submit(self, request: Request) -> Heard:

@@ -4,13 +4,15 @@ import asyncio
 import http.client
 import json
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import uvicorn
 
+from kestrel_core.protocol.about import About
 from kestrel_core.protocol.asking import AnswerStream, AsyncCalls
 from kestrel_core.protocol.errors import Cancelled, KestrelError
 from kestrel_core.protocol.messages import Chunk, EngineResult, Request, Usage
@@ -19,6 +21,7 @@ from kestrel_gateway.app import make_app
 from kestrel_gateway.house import House
 from kestrel_gateway.options import GatewayOptions
 from kestrel_gateway.serving import DrainingServer, listening
+from kestrel_gateway.visits import Observer
 
 USAGE = Usage(740, 3, 730, 0.5, 12.5, 45.2, 15.0)
 OUTPUTS: dict[str, dict[str, Any]] = {
@@ -62,11 +65,15 @@ async def endless(request: Request) -> AsyncIterator[Chunk]:
 
 
 class FakeAnswer(AnswerStream[EngineResult]):
-    def __init__(self, request: Request, script: Script, usage: Usage) -> None:
+    def __init__(
+        self, request: Request, script: Script, usage: Usage, outputs: dict[str, dict[str, Any]]
+    ) -> None:
         self.request = request
         self.usage = usage
+        self.outputs = outputs
         self.is_cancelled = threading.Event()
         self._chunks = script(request)
+        self._reading: asyncio.Future[Chunk] | None = None
         self._done = False
 
     @property
@@ -75,12 +82,20 @@ class FakeAnswer(AnswerStream[EngineResult]):
 
     def cancel(self) -> None:
         self.is_cancelled.set()
+        if self._reading is not None:
+            self._reading.cancel()
 
     async def next_chunk(self) -> Chunk | None:
         if self.is_cancelled.is_set():
             raise Cancelled("cancelled")
+        self._reading = asyncio.ensure_future(anext(self._chunks))
         try:
-            return await anext(self._chunks)
+            return await self._reading
+        except asyncio.CancelledError:  # of whoever reads, or by `cancel`
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            raise Cancelled("cancelled") from None
         except (StopAsyncIteration, KestrelError) as error:
             self._done = True
             if isinstance(error, KestrelError):
@@ -90,7 +105,7 @@ class FakeAnswer(AnswerStream[EngineResult]):
     async def result(self) -> EngineResult:
         while await self.next_chunk() is not None:
             pass
-        output = OUTPUTS.get(self.request.skill, {"text": "done"})
+        output = self.outputs.get(self.request.skill, {"text": "done"})
         return typed(EngineResult(self.request.request_id, "stop", output, self.usage))
 
 
@@ -102,11 +117,12 @@ class FakeUpstream(AsyncCalls):
         self.asked: list[Request] = []
         self.answers: list[FakeAnswer] = []
         self.usage = USAGE
+        self.outputs = dict(OUTPUTS)
 
     async def open(self, request: Request) -> FakeAnswer:
         script = self.scripts.pop(0) if self.scripts else well
         self.asked.append(request)
-        self.answers.append(FakeAnswer(request, script, self.usage))
+        self.answers.append(FakeAnswer(request, script, self.usage, self.outputs))
         return self.answers[-1]
 
 
@@ -114,7 +130,11 @@ class FakeUpstream(AsyncCalls):
 class Running:
     port: int
     house: House
-    upstream: FakeUpstream
+    upstream: Any  # a `FakeUpstream`, unless the test brought something else
+
+    def call_model(self, name: str) -> None:
+        """As if the server had said that it serves this one."""
+        self.house.upstream.replicas[0].about = About(name, "1.0", 2048, ())
 
     def post(self, path: str, body: Any, **headers: str) -> tuple[int, Any, dict[str, str]]:
         """Status, document and headers. Bytes are sent as they are, anything else as JSON."""
@@ -123,6 +143,15 @@ class Running:
 
     def get(self, path: str, **headers: str) -> tuple[int, Any, dict[str, str]]:
         return self.ask("GET", path, None, _headers(headers))
+
+    def leaver(self, path: str, body: Any) -> http.client.HTTPConnection:
+        """A client whose request has reached the upstream, and who may go now."""
+        before = len(self.upstream.answers)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
+        while len(self.upstream.answers) == before:
+            time.sleep(0.001)
+        return connection
 
     def events(self, path: str, body: Any, **headers: str) -> list[Any]:
         """The documents of a stream; `[DONE]` as it is."""
@@ -148,12 +177,21 @@ class Running:
 
 
 @contextmanager
-def running(upstream: FakeUpstream | None = None, **options: Any) -> Iterator[Running]:
+def running(
+    upstream: AsyncCalls | None = None, observers: Sequence[Observer] = (), **options: Any
+) -> Iterator[Running]:
     upstream = upstream or FakeUpstream()
     given = GatewayOptions(("unused:1",), **{"drain_s": 0.0, "exit_timeout_s": 5.0, **options})
     house = House(given, upstream)
+    for replica in house.upstream.replicas:
+        replica.is_found_well()
     config = uvicorn.Config(
-        make_app(house), http="httptools", ws="none", lifespan="off", log_config=None, access_log=False
+        make_app(house, observers),
+        http="httptools",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
     )
     server = DrainingServer(config, house.drain)
     with listening("127.0.0.1", 0) as door:

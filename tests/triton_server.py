@@ -76,7 +76,7 @@ class Served:
 
     def __init__(self, process: "subprocess.Popen[bytes]", ports: list[int], log: Path) -> None:
         self.process = process
-        self.http_port, self.grpc_port, self.metrics_port = ports
+        self.http_port, self.grpc_port, self.metrics_port, self.port = ports
         self.log = log
 
     def post(self, body: Any, path: str = "generate") -> tuple[int, Any]:
@@ -156,10 +156,10 @@ class Served:
 
 
 @contextmanager
-def served(log: Path, *arguments: str, **environment: str) -> Iterator[Served]:
+def served(log: Path, *arguments: str, gateway: bool = False, **environment: str) -> Iterator[Served]:
     """`kestrel serve` on free ports, ready. Its variables are `environment` and no others of ours."""
-    ports = free_ports(3)
-    flags = [f"--{name}-port={port}" for name, port in zip(("http", "grpc", "metrics"), ports, strict=True)]
+    ports = free_ports(4) if gateway else [*free_ports(3), 0]
+    flags = [*port_flags(ports), "--drain-s=0"]
     kept = {name: value for name, value in os.environ.items() if not name.startswith("KESTREL_")}
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -189,6 +189,12 @@ def repository_with(folder: Path, parameters: dict[str, str], count: int = 1) ->
         text += f'parameters {{ key: "{key}" value {{ string_value: "{value}" }} }}\n'
     config.write_text(text)
     return copy
+
+
+def port_flags(ports: list[int]) -> list[str]:
+    """For `kestrel serve`: those of Triton, and at last the gateway's."""
+    names = ("http-port", "grpc-port", "metrics-port", "port")
+    return [f"--{name}={port}" for name, port in zip(names, ports, strict=True)]
 
 
 def free_ports(number: int) -> list[int]:

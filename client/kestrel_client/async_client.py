@@ -10,8 +10,9 @@ Belongs to the event loop that it was made in.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any, Self
 
 import grpc.aio  # type: ignore[import-untyped]
@@ -21,7 +22,16 @@ from kestrel_core.protocol.asking import AnswerStream, AsyncCalls, check_timeout
 from kestrel_core.protocol.errors import Cancelled
 from kestrel_core.protocol.messages import Chunk, EngineResult, Request
 
-from .exchange import CANCELLED, CHANNEL_OPTIONS, CLOSED, DEFAULT_RETRY, Exchange, Retry
+from .exchange import (
+    CANCELLED,
+    CHANNEL_OPTIONS,
+    CLOSED,
+    DEFAULT_RETRY,
+    NO_HEADERS,
+    Exchange,
+    Retry,
+    metadata,
+)
 from .sending import make_exchange
 
 
@@ -93,11 +103,16 @@ class AsyncClient(AsyncCalls):
         *,
         timeout_s: float | None = 120.0,
         retry: Retry = DEFAULT_RETRY,
+        headers: Mapping[str, str] = NO_HEADERS,
     ) -> None:
-        """`url` is host:port of Triton's gRPC, or a channel of your own (for TLS, say), which stays yours."""
+        """`url` is host:port of Triton's gRPC, or a channel of your own (for TLS, say), which stays yours.
+
+        `headers` go along with every request: a server's secret, or what a proxy on the way asks for.
+        """
+        sent = metadata(headers)
         self._owned = grpc.aio.insecure_channel(url, CHANNEL_OPTIONS) if isinstance(url, str) else None
         stub = service_pb2_grpc.GRPCInferenceServiceStub(self._owned or url)
-        self._open_stream = stub.ModelStreamInfer
+        self._open_stream = partial(stub.ModelStreamInfer, metadata=sent)
         self._url = url if isinstance(url, str) else "the given channel"
         self._timeout_s = None if timeout_s is None else check_timeout(timeout_s)
         self._retry = retry

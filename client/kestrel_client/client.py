@@ -10,11 +10,13 @@ Safe to share between threads. Cancelling a Triton stream ends every request on 
 
 import threading
 from collections.abc import Callable, Generator, Mapping, Sequence
+from functools import partial
 from typing import Any, Generic, Literal, Self, TypeVar, Unpack, cast, overload
 
 import grpc  # type: ignore[import-untyped]
 from tritonclient.grpc import service_pb2_grpc
 
+from kestrel_core.protocol.about import ABOUT, About, about_of
 from kestrel_core.protocol.asking import (
     QUERY,
     REFS,
@@ -30,7 +32,16 @@ from kestrel_core.protocol.errors import Cancelled
 from kestrel_core.protocol.messages import Chunk, EngineResult, Request
 from kestrel_core.protocol.results import Answer, Caption, Detection, Points, Segments
 
-from .exchange import CANCELLED, CHANNEL_OPTIONS, CLOSED, DEFAULT_RETRY, Exchange, Retry
+from .exchange import (
+    CANCELLED,
+    CHANNEL_OPTIONS,
+    CLOSED,
+    DEFAULT_RETRY,
+    NO_HEADERS,
+    Exchange,
+    Retry,
+    metadata,
+)
 from .sending import make_exchange
 
 R = TypeVar("R", bound=EngineResult)
@@ -113,11 +124,16 @@ class Client:
         *,
         timeout_s: float | None = 120.0,
         retry: Retry = DEFAULT_RETRY,
+        headers: Mapping[str, str] = NO_HEADERS,
     ) -> None:
-        """`url` is host:port of Triton's gRPC, or a channel of your own (for TLS, say), which stays yours."""
+        """`url` is host:port of Triton's gRPC, or a channel of your own (for TLS, say), which stays yours.
+
+        `headers` go along with every request: a server's secret, or what a proxy on the way asks for.
+        """
+        sent = metadata(headers)
         self._owned = grpc.insecure_channel(url, CHANNEL_OPTIONS) if isinstance(url, str) else None
         stub = service_pb2_grpc.GRPCInferenceServiceStub(self._owned or url)
-        self._open_stream = stub.ModelStreamInfer
+        self._open_stream = partial(stub.ModelStreamInfer, metadata=sent)
         self._url = url if isinstance(url, str) else "the given channel"
         self._timeout_s = None if timeout_s is None else check_timeout(timeout_s)
         self._retry = retry
@@ -189,6 +205,10 @@ class Client:
     def ask(self, skill: str, image: Any = None, *, stream: bool = False, **arguments: Any) -> Any:
         """Any skill by its name. Keywords that are not settings are arguments, which the skill checks."""
         return self.submit(make_request(skill, image, arguments, stream=stream))
+
+    def about(self) -> About:
+        """Which model answers, and what its skills take. It does not wait for the model."""
+        return about_of(self.submit(Request(ABOUT)))
 
     def _call(
         self,

@@ -7,9 +7,11 @@ twice.
 """
 
 import random
+import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import grpc  # type: ignore[import-untyped]
 from tritonclient.grpc import service_pb2
@@ -46,6 +48,9 @@ CHANNEL_OPTIONS = [
 ]
 # What Triton itself says while it drains or after its model has gone, without a code of ours.
 DRAINING = ("has no available versions", "is not ready", "is not healthy")
+# What Triton says, under the status of a server that is away, to those who do not send its secret.
+RESTRICTED = "This protocol is restricted"
+HEADER_NAME, HEADER_VALUE = re.compile(r"[a-z0-9_.-]+"), re.compile(r"[ -~]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +67,7 @@ class Retry:
 
 
 DEFAULT_RETRY = Retry()
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
 class Exchange:
@@ -162,6 +168,11 @@ class Exchange:
             return DeadlinePassed(
                 f"{url} gave no answer within {self._timeout_s:g} s; allow more with timeout_s"
             )
+        if status is grpc.StatusCode.UNAVAILABLE and details.startswith(RESTRICTED):
+            return ServerUnreachable(
+                f"{url} answers only those who send its secret ({details}); ask the gateway in front of it, "
+                "or pass the secret with headers={...}"
+            )
         if status is grpc.StatusCode.UNAVAILABLE and self._is_answering:
             return ServerUnreachable(f"{url} went away in the middle of the answer; ask again")
         if status is grpc.StatusCode.UNAVAILABLE:
@@ -180,6 +191,18 @@ class Exchange:
 
     def _left_s(self) -> float | None:
         return None if self._deadline is None else self._deadline - self._clock()
+
+
+def metadata(headers: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Headers as gRPC takes them. It would find out what cannot be sent only with the first request."""
+    lowered = {name.lower(): value for name, value in headers.items()}
+    for name, value in lowered.items():
+        if not HEADER_NAME.fullmatch(name) or not HEADER_VALUE.fullmatch(value):
+            raise InvalidRequest(
+                f"the header {name[:100]!r} cannot be sent; names are letters, digits, '_', '.' and '-', "
+                "and values are printable ASCII"
+            )
+    return tuple(lowered.items())
 
 
 def _refusal(message: str) -> KestrelError:

@@ -27,6 +27,10 @@ EVENT_HEADERS = [
 ]
 
 
+# Letters that end a line for some readers (httpx's and requests' `iter_lines` among them), not for JSON.
+LINE_ENDS = [(letter.encode(), f"\\u{ord(letter):04x}".encode()) for letter in "\x85\u2028\u2029"]
+
+
 class EventWriter:
     """Turns an answer into events. One for each stream; a format of its own is a subclass."""
 
@@ -45,17 +49,21 @@ class EventWriter:
 
 
 def event(document: Any) -> bytes:
-    return b"data: " + msgspec.json.encode(document) + b"\n\n"
+    data = msgspec.json.encode(document)
+    if not data.isascii():
+        for letter, escaped in LINE_ENDS:
+            data = data.replace(letter, escaped)
+    return b"data: " + data + b"\n\n"
 
 
 async def answer_whole(
     upstream: AsyncCalls, request: Request, visit: Visit, receive: Receive
 ) -> EngineResult:
     """The answer in one piece. Raises `ClientGone` if nobody waits for it any more."""
-    _note(visit, request)
     async with _watched(receive) as gone, await _unless(gone, upstream.open(request)) as stream:
         result: EngineResult = await _unless(gone, stream.result())
-    visit.finish_reason, visit.usage = result.finish_reason, result.metrics
+        _note_who(visit, stream)
+    visit.saw_result(result)
     return result
 
 
@@ -81,7 +89,6 @@ class EventResponse:
         self._options = options
         self._has_begun = False
         visit.is_stream = True
-        _note(visit, request)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async with _watched(receive) as gone:
@@ -117,7 +124,8 @@ class EventResponse:
         finally:
             reading.cancel()
         result = await stream.result()
-        self._visit.finish_reason, self._visit.usage = result.finish_reason, result.metrics
+        _note_who(self._visit, stream)
+        self._visit.saw_result(result)
         await self._write(send, self._writer.last(result), gone)
 
     async def _write(self, send: Send, events: Iterable[bytes], gone: "asyncio.Future[None]") -> None:
@@ -138,8 +146,8 @@ class EventResponse:
             raise ClientGone("the client did not read its answer") from None
 
 
-def _note(visit: Visit, request: Request) -> None:
-    visit.skill, visit.request = request.skill, request
+def _note_who(visit: Visit, stream: AnswerStream[Any]) -> None:
+    visit.upstream = getattr(stream, "upstream", "")
 
 
 @asynccontextmanager

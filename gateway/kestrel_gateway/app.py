@@ -1,24 +1,53 @@
 """The gateway as an ASGI application: the table of its paths."""
 
-from starlette.routing import Route, Router
-from starlette.types import ASGIApp
+from collections.abc import Sequence
 
-from kestrel_gateway.health import answer_live, answer_ready
+from starlette.requests import Request as HttpRequest
+from starlette.routing import Match, Route, Router
+from starlette.types import ASGIApp, Scope
+
+from kestrel_gateway.health import answer_live, answer_metrics, answer_ready
 from kestrel_gateway.house import House
+from kestrel_gateway.openai.chat import answer_chat
+from kestrel_gateway.openai.models import list_models, show_model
 from kestrel_gateway.playground.pages import page_routes
 from kestrel_gateway.reception import Reception, endpoint
 from kestrel_gateway.rest import answer_skill
+from kestrel_gateway.visits import Observer
 
 SKILLS = ("query", "caption", "detect", "point", "segment")
 LIVE = ("/livez", "/healthz", "/v1/health/live", "/v2/health/live")
 READY = ("/readyz", "/health", "/ping", "/v1/health/ready", "/v2/health/ready")
 
 
-def make_app(house: House) -> ASGIApp:
+def make_app(house: House, observers: Sequence[Observer] = ()) -> ASGIApp:
     routes = [
         *(Route(f"/v1/{skill}", endpoint(house, answer_skill, skill), methods=["POST"]) for skill in SKILLS),
+        Route("/v1/models", endpoint(house, list_models)),
+        Route("/v1/models/{id:path}", endpoint(house, show_model)),
+        Route("/v1/chat/completions", endpoint(house, answer_chat), methods=["POST"]),
         *(Route(path, endpoint(house, answer_live)) for path in LIVE),
         *(Route(path, endpoint(house, answer_ready)) for path in READY),
+        Route("/metrics", endpoint(house, answer_metrics)),
         *page_routes(house),
+        OwnSkills(house),  # last: a path of ours is never a skill's
     ]
-    return Reception(house, Router(routes, redirect_slashes=False))
+    return Reception(house, Router(routes, redirect_slashes=False), (house.metrics, *observers))
+
+
+class OwnSkills(Route):
+    """A path for each skill that the server has beside Moondream's; which those are it says itself."""
+
+    def __init__(self, house: House) -> None:
+        async def answer(request: HttpRequest) -> ASGIApp:
+            return await answer_skill(house, request, request.path_params["skill"])
+
+        super().__init__("/v1/{skill}", answer, methods=["POST"])
+        self._house = house
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        match, found = super().matches(scope)
+        names = {skill.name for skill in self._house.skills}
+        if match is not Match.NONE and found["path_params"]["skill"] not in names:
+            return Match.NONE, {}
+        return match, found

@@ -1,4 +1,9 @@
-"""Whether the gateway lives, and whether it is ready: a real answer of the model says so."""
+"""Whether the gateway lives, whether it is ready (the last real answer says so), and what it has counted.
+
+Readiness asks nobody: those who look every second must not wait behind requests. `upstream.probing` asks.
+"""
+
+import asyncio
 
 from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, Response
@@ -13,11 +18,17 @@ async def answer_live(house: House, http: HttpRequest) -> Response:
 
 
 async def answer_ready(house: House, http: HttpRequest) -> Response:
-    """503 from the moment of SIGTERM, and while nobody behind us answers."""
+    """503 from the moment of SIGTERM, before the first real answer, and while nobody behind us answers."""
     try:
         if house.drain.is_draining:
             raise ShuttingDown("this server is ending")
-        await house.check_answers()
+        house.upstream.check()
     except KestrelError as error:
         return refusal(error)
     return JSONResponse({"status": "ok"})
+
+
+async def answer_metrics(house: House, http: HttpRequest) -> Response:
+    """In a thread of its own: several workers' numbers are read from files."""
+    page, content_type = await asyncio.to_thread(house.metrics.page, http.headers.get("accept", ""))
+    return Response(page, headers={"content-type": content_type})

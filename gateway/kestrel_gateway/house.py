@@ -1,16 +1,20 @@
 """What all paths share: who answers, which model that is, where pictures come from, whether we are ending."""
 
+import time
 from dataclasses import replace
 from typing import Any
 
+from kestrel_core.protocol.about import SkillAbout
 from kestrel_core.protocol.asking import AsyncCalls
 from kestrel_core.protocol.errors import InvalidRequest
 from kestrel_core.protocol.messages import Request
 from kestrel_core.protocol.names import shown
 from kestrel_gateway.drain import Drain
 from kestrel_gateway.errors import UnknownModel
+from kestrel_gateway.metrics import Metrics
 from kestrel_gateway.options import GatewayOptions
 from kestrel_gateway.pictures import decode_picture
+from kestrel_gateway.upstream.replicas import Replicas
 from kestrel_gateway.visits import Visit
 
 ALIAS = "moondream"  # the name of the Triton model, which every client may use
@@ -19,13 +23,22 @@ ALIAS = "moondream"  # the name of the Triton model, which every client may use
 class House:
     def __init__(self, options: GatewayOptions, upstream: AsyncCalls) -> None:
         self.options = options
-        self.upstream = upstream
+        self.upstream = upstream if isinstance(upstream, Replicas) else Replicas.alone(upstream)
         self.drain = Drain(options.drain_s, options.exit_timeout_s)
-        self.model = ALIAS  # until the server has said which it is
+        self.started = int(time.time())  # when the model was "created", as OpenAI's lists call it
+        self.metrics = Metrics()
 
-    async def check_answers(self) -> None:
-        """Raises unless the model gives a real answer."""
-        await self.upstream.query(question="?", max_tokens=1, temperature=0.0, timeout_s=5.0)
+    @property
+    def model(self) -> str:
+        """Its name, as the server says; until it has, the one that always works."""
+        about = self.upstream.known
+        return ALIAS if about is None else about.model
+
+    @property
+    def skills(self) -> tuple[SkillAbout, ...]:
+        """What the server can do; nothing is known of that before it has answered."""
+        about = self.upstream.known
+        return () if about is None else about.skills
 
     async def picture(self, value: Any) -> bytes:
         return decode_picture(value)
@@ -42,7 +55,12 @@ class House:
         return adapter or None
 
     async def admitted(self, request: Request, visit: Visit) -> Request:
-        """The request as it is sent: with its id, and with a deadline."""
-        timeout_s = request.timeout_s or self.options.timeout_s
+        """The request as it is sent: with its id, its place in the caller's trace, and a deadline."""
         visit.model = self.model
-        return replace(request, request_id=visit.request_id, timeout_s=timeout_s)
+        visit.ask(request)
+        return replace(
+            request,
+            request_id=visit.request_id,
+            traceparent=visit.traceparent,
+            timeout_s=request.timeout_s or self.options.timeout_s,
+        )

@@ -14,12 +14,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from kestrel_core.protocol.errors import EngineFailed, KestrelError
 from kestrel_gateway.errors import ClientGone, of_framework, refusal
 from kestrel_gateway.house import House
-from kestrel_gateway.visits import Visit, begin_visit
+from kestrel_gateway.visits import Observer, Visit, begin_visit
 
 log = logging.getLogger("kestrel.gateway")
-
-Observer = Callable[[Visit], None]
-UNCOUNTED = ("/livez", "/healthz", "/readyz", "/health", "/ping", "/metrics", "/v1/health", "/v2/health")
 
 
 class Reception:
@@ -33,17 +30,18 @@ class Reception:
             if scope["type"] == "lifespan":
                 await self._inside(scope, receive, send)
             return
-        visit = begin_visit(HTTPConnection(scope))
+        visit = begin_visit(HTTPConnection(scope), self._observers)
         scope["visit"], scope["app"] = visit, self  # a router without an app would write errors of its own
         drain = self._house.drain
-        is_counted = not scope["path"].startswith(UNCOUNTED)
+        is_counted = not visit.is_probe
         drain.num_open += is_counted
         try:
             await self._answer(scope, receive, send, visit, is_counted)
         finally:
             drain.num_open -= is_counted
-            for observe in self._observers:
-                observe(visit)
+            visit.route = getattr(scope.get("route"), "path", "")
+            for observer in self._observers:
+                observer.ended(visit)
 
     async def _answer(
         self, scope: Scope, receive: Receive, send: Send, visit: Visit, is_counted: bool

@@ -2,16 +2,20 @@
 
 import asyncio
 import socket
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any
 
 import uvicorn
 import uvloop
 
-from kestrel_client.async_client import AsyncClient
 from kestrel_core.protocol.errors import KestrelError
 from kestrel_gateway.app import make_app
 from kestrel_gateway.drain import Drain
 from kestrel_gateway.house import House
+from kestrel_gateway.logs import Log
 from kestrel_gateway.options import GatewayOptions
+from kestrel_gateway.upstream.opening import opened
 
 BACKLOG = 2048
 CUT_OFF_S = 1  # for requests that are cut off to say so
@@ -43,10 +47,12 @@ def run(options: GatewayOptions) -> int:
 
 
 async def serve(options: GatewayOptions, door: socket.socket) -> int:
-    async with AsyncClient(options.upstreams[0]) as upstream:
+    async with opened(options) as upstream, background(upstream.watch()):
         house = House(options, upstream)
+        log = Log(options.log_format)
+        log.install()
         config = uvicorn.Config(
-            make_app(house),
+            make_app(house, [log]),
             http="httptools",
             ws="none",
             lifespan="off",
@@ -57,6 +63,16 @@ async def serve(options: GatewayOptions, door: socket.socket) -> int:
         )
         await DrainingServer(config, house.drain).serve([door])
         return 1 if house.drain.num_open else 0
+
+
+@asynccontextmanager
+async def background(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
 
 
 def listening(host: str, port: int) -> socket.socket:

@@ -6,13 +6,29 @@ Never a picture, a prompt or an answer.
 import re
 import secrets
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from starlette.requests import HTTPConnection
 
-from kestrel_core.protocol.messages import Request, Usage
+from kestrel_core.protocol.messages import EngineResult, Request, Usage, parse_traceparent
 
 REQUEST_ID = re.compile(r"[!-~]{1,128}")
+# Asked every few seconds by machines: neither logged, traced nor waited for.
+PROBES = ("/livez", "/healthz", "/readyz", "/health", "/ping", "/metrics", "/v1/health", "/v2/health")
+OBJECTS = ("objects", "points", "segments")
+
+
+class Observer(Protocol):
+    """Told of each visit three times, in the event loop: it must not wait for anything."""
+
+    def began(self, visit: "Visit") -> None: ...
+
+    def asked(self, visit: "Visit") -> None:
+        """Its first request is about to be sent. Not every visit comes so far."""
+
+    def ended(self, visit: "Visit") -> None: ...
 
 
 @dataclass(slots=True)
@@ -20,7 +36,10 @@ class Visit:
     request_id: str
     method: str
     path: str
-    traceparent: str = ""
+    traceparent: str = ""  # of the caller; once asked, what the server that answers continues
+    tracestate: str = ""
+    observers: Sequence[Observer] = ()
+    route: str = ""  # the path as the table of routes has it; empty where it has none
     began: float = field(default_factory=time.monotonic)
     key: str = ""  # the name of the caller's key; empty where there are none
     skill: str = ""
@@ -31,27 +50,57 @@ class Visit:
     first_chunk_s: float | None = None  # from the beginning of the visit
     finish_reason: str = ""
     usage: Usage | None = None
+    num_objects: int | None = None  # boxes, points or outlines; None where the skill gives none
     status: int = 0
     outcome: str = ""  # "ok", "gone", or an error's reason
     latency_s: float = 0.0
 
+    @property
+    def is_probe(self) -> bool:
+        return self.path.startswith(PROBES)
+
+    @property
+    def ttft_s(self) -> float | None:
+        """As the caller saw it; of an answer in one piece, as the engine measured it."""
+        if self.first_chunk_s is not None or self.usage is None:
+            return self.first_chunk_s
+        return self.usage.ttft_ms / 1000
+
+    def ask(self, request: Request) -> None:
+        is_first = self.request is None
+        self.skill, self.request = request.skill, request
+        if is_first:
+            for observer in self.observers:
+                observer.asked(self)
+
     def saw_first_chunk(self) -> None:
         if self.first_chunk_s is None:
             self.first_chunk_s = time.monotonic() - self.began
+
+    def saw_result(self, result: EngineResult) -> None:
+        self.finish_reason, self.usage = result.finish_reason, result.metrics
+        found = next((result.output[key] for key in OBJECTS if key in result.output), None)
+        self.num_objects = None if found is None else len(found)
 
     def end(self, status: int, outcome: str) -> None:
         self.status, self.outcome = status, outcome
         self.latency_s = time.monotonic() - self.began
 
 
-def begin_visit(connection: HTTPConnection) -> Visit:
-    given = connection.headers.get("x-request-id", "")
-    return Visit(
+def begin_visit(connection: HTTPConnection, observers: Sequence[Observer] = ()) -> Visit:
+    headers = connection.headers
+    given, traceparent = headers.get("x-request-id", ""), parse_traceparent(headers.get("traceparent", ""))
+    visit = Visit(
         request_id=given if REQUEST_ID.fullmatch(given) else secrets.token_hex(12),
         method=connection.scope["method"],
         path=connection.scope["path"],
-        traceparent=connection.headers.get("traceparent", ""),
+        traceparent=traceparent,
+        tracestate=headers.get("tracestate", "") if traceparent else "",
+        observers=observers,
     )
+    for observer in observers:
+        observer.began(visit)
+    return visit
 
 
 def visit_of(connection: HTTPConnection) -> Visit:

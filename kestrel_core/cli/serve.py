@@ -15,20 +15,26 @@ if TYPE_CHECKING:
 def add(commands: "Commands") -> None:
     serve = commands.add_parser(
         "serve",
-        help="start Triton on the model repository and keep it running",
-        description="Checks that a server can run here, starts it, waits until it answers, and starts it "
-        "again if it dies. Every option of the engine also has a KESTREL_* variable and a parameter in "
-        "the model's config.pbtxt; an option wins over the variable, and that over the parameter. SIGTERM or "
-        "Ctrl-C lets requests under way finish. Exit code 0: all requests were answered, 1: some were not, "
-        "2: it cannot be started as asked.",
+        help="start Triton on the model repository, with a gateway in front, and keep them running",
+        description="Checks that a server can run here, starts it and the gateway, waits until they answer, "
+        "and starts again whichever of them dies. Every option of the engine also has a KESTREL_* variable "
+        "and a parameter in the model's config.pbtxt; an option wins over the variable, and that over the "
+        "parameter. SIGTERM or Ctrl-C lets requests under way finish: the gateway's /readyz says 503 at "
+        "once, and Triton goes on until the gateway has ended; with --port 0 nothing tells balancers, and "
+        "Triton is asked to end after --drain-s. A second signal does not wait. SIGHUP lets the gateway "
+        "read its keys again; without a gateway, or when the terminal was closed, it ends the server as "
+        "SIGTERM does. Exit code 0: all requests were answered, 1: some were not, 2: it cannot be started "
+        "as asked.",
     )
     serve.add_argument("--demo", action="store_true", help="serve the bundled model, on the CPU")
     serve.add_argument(
         "--host",
         default="127.0.0.1",
         metavar="ADDRESS",
-        help="where all ports listen; 0.0.0.0 is everywhere, and clients need no key (default: %(default)s)",
+        help="where all ports listen; 0.0.0.0 is everywhere, and without --api-keys clients need no key "
+        "(default: %(default)s)",
     )
+    _add_gateway_options(serve)
     for name, protocol, port in (
         ("http", "HTTP", 8000),
         ("grpc", "gRPC", 8001),
@@ -54,6 +60,13 @@ def add(commands: "Commands") -> None:
         metavar="SECONDS",
         help="for requests under way to finish after a signal (default: %(default)s)",
     )
+    serve.add_argument(
+        "--drain-s",
+        type=_seconds,
+        default=3.0,
+        metavar="SECONDS",
+        help="so long requests are still taken after a signal, while balancers notice (default: %(default)g)",
+    )
     serve.add_argument("flags", nargs="*", metavar="-- TRITON_FLAG", help="passed on to tritonserver")
     add_engine_options(serve)
     serve.set_defaults(run=_serve)
@@ -73,5 +86,62 @@ def _serve(options: argparse.Namespace, console: Console) -> int:
         options.demo,
         options.flags,
         engine_options(options),
+        options.host,
+        options.port,
+        options.gateway_workers,
+        options.api_keys,
+        options.drain_s,
+        options.log_format,
+        options.allow_image_hosts,
     )
     return serve(chosen, console)
+
+
+def _add_gateway_options(serve: argparse.ArgumentParser) -> None:
+    serve.add_argument(
+        "--port",
+        type=int,
+        default=8080,
+        metavar="PORT",
+        help="of the gateway: the page, REST and OpenAI's API; 0: no gateway (default: %(default)s)",
+    )
+    serve.add_argument(
+        "--gateway-workers",
+        type=_count,
+        default=1,
+        metavar="N",
+        help="processes of the gateway (default: %(default)s)",
+    )
+    serve.add_argument(
+        "--api-keys",
+        type=Path,
+        metavar="FILE",
+        help="TOML with the keys that the gateway asks for; Triton's own ports then answer the gateway alone",
+    )
+    serve.add_argument(
+        "--allow-image-hosts",
+        metavar="HOST,...",
+        help="from which the gateway may fetch pictures that are given by URL (default: none)",
+    )
+    serve.add_argument(
+        "--log-format",
+        choices=("text", "json"),
+        default="text",
+        help="of the gateway's log (default: %(default)s)",
+    )
+
+
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of processes, from 1 on")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= 3600:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time in seconds, from 0 to 3600")
+    return seconds

@@ -57,8 +57,11 @@ class ImagePreparer:
         assert image is not None
         return image
 
-    def prepare(self, source: Any, may_decode: Callable[[str], bool]) -> PreparedImage | None:
-        """As above; None if the picture is not remembered and `may_decode`, given its key, says no."""
+    def prepare(self, source: Any, may_decode: Callable[[str], bool], salt: str = "") -> PreparedImage | None:
+        """As above; None if the picture is not remembered and `may_decode`, given its key, says no.
+
+        The salt is a part of the key. So nobody learns, by how long this takes, what pictures others sent.
+        """
         if isinstance(source, PreparedImage):
             return source
         if isinstance(source, str) or hasattr(source, "__fspath__"):
@@ -71,7 +74,7 @@ class ImagePreparer:
             check_bytes(len(source), self._limits)
         else:
             source = decode_image(source, self._limits)  # upright from here on: an array has no orientation
-        key = image_hash(source, PREPROCESSING_VERSION)
+        key = image_hash(source, PREPROCESSING_VERSION, salt=salt)
         with self._lock:
             known = self._known.get(key)
             mine = known is None

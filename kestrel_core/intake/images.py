@@ -111,13 +111,20 @@ def read_file(path: str | os.PathLike[str], limits: ImageLimits) -> bytes:
     return encoded
 
 
-def image_hash(content: bytes | NDArray[np.uint8], version: int, *, upright: bool = True) -> str:
-    """A digest of an encoded file, or of decoded RGB, and of everything that changes what becomes of it."""
+def image_hash(
+    content: bytes | NDArray[np.uint8], version: int, *, upright: bool = True, salt: str = ""
+) -> str:
+    """A digest of an encoded file, or of decoded RGB, and of everything that changes what becomes of it.
+
+    With another salt it is another one, so that whatever is kept by it is found with the same salt alone.
+    """
     if isinstance(content, np.ndarray):
         kind, data = f"{content.dtype.str} {content.shape}", np.ascontiguousarray(content).data
     else:
         kind, data = "file", memoryview(content)
-    head = f"{kind} v{version} upright={upright}\0".encode()  # ends in a zero, so it cannot run into the data
+    # With the salt's length and a zero at the end, it can run neither into the salt nor into the data.
+    salted = f" salt={len(salt)}:{salt}" if salt else ""
+    head = f"{kind} v{version} upright={upright}{salted}\0".encode()
     digest = hashlib.blake2b(head, digest_size=32, person=b"kestrel image")
     digest.update(data)
     return digest.hexdigest()

@@ -4,17 +4,19 @@ Any thread may use it: all of its state is under one lock.
 """
 
 import threading
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
-from kestrel_core.loop.sequence import Prompt, Sequence
+from kestrel_core.loop.sequence import Prompt, Sequence, ThinkingReply
 from kestrel_core.loop.step import PreparedImage
 from kestrel_core.protocol.errors import Overloaded, ShuttingDown
 from kestrel_core.protocol.messages import Event, Request, Usage
 from kestrel_core.skills.spec import SkillSpec
 
 Sink = Callable[[Event], None]
+PhaseName = Literal["queue", "image", "vision", "prefill", "decode"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,14 @@ class PreparedRequest:
     prompt: Prompt
     image: PreparedImage | None
     input_length: int  # positions of the whole prompt, those of the image included
+    image_began_s: float = 0.0
+    image_ended_s: float = 0.0
+
+
+class Phase(NamedTuple):
+    name: PhaseName
+    began_s: float
+    ended_s: float
 
 
 @dataclass(eq=False, slots=True)
@@ -40,21 +50,54 @@ class Ticket:
     sequence: Sequence | None = None
     queued: bool = True
     done: bool = False
+    image_began_s: float = 0.0  # these moments are 0 until they come
+    image_ended_s: float = 0.0
     started_s: float = 0.0
     first_s: float = 0.0
     last_s: float = 0.0
+    vision_s: float = 0.0  # how long the vision encoder took
+
+    def phases(self, now_s: float) -> Iterator[Phase]:
+        """Where its time went, in order and without gaps, up to its last token, or up to now if it has none.
+
+        It may wait twice: for a worker that prepares its picture, and then for a step.
+        """
+        first_s = self.first_s or now_s
+        ends: list[tuple[PhaseName, float]] = [
+            ("queue", self.image_began_s),
+            ("image", self.image_ended_s),
+            ("queue", self.started_s or first_s),
+        ]
+        if self.started_s:
+            if self.vision_s:
+                ends.append(("vision", min(self.started_s + self.vision_s, first_s)))
+            ends += [("prefill", first_s), ("decode", self.last_s)]
+        began_s = self.arrived_s
+        for name, ended_s in ends:
+            if ended_s:
+                yield Phase(name, began_s, ended_s)
+                began_s = ended_s
 
     def usage(self, now_s: float) -> Usage:
         """How many tokens it took so far, and where the time went."""
-        sequence = self.sequence
+        sequence, prepared = self.sequence, self.prepared
+        spent_s: dict[PhaseName, float] = defaultdict(float)
+        for name, began_s, ended_s in self.phases(now_s):
+            spent_s[name] += ended_s - began_s
+        image_length = prepared.input_length - len(prepared.prompt.inputs) if prepared is not None else 0
+        reply = sequence.reply if sequence is not None else None
         return Usage(
-            input_tokens=self.prepared.input_length if self.prepared is not None else 0,
+            input_tokens=prepared.input_length if prepared is not None else 0,
             output_tokens=sequence.num_taken if sequence is not None else 0,
             cached_tokens=sequence.cached_tokens if sequence is not None else 0,
-            queue_time_ms=_ms(self.arrived_s, self.started_s or now_s),
-            prefill_time_ms=_ms(self.started_s, self.first_s),
-            decode_time_ms=_ms(self.first_s, self.last_s),
-            ttft_ms=_ms(self.arrived_s, self.first_s),
+            queue_time_ms=_ms(spent_s["queue"]),
+            prefill_time_ms=_ms(spent_s["prefill"]),
+            decode_time_ms=_ms(spent_s["decode"]),
+            ttft_ms=_ms(self.first_s - self.arrived_s) if self.first_s else 0.0,
+            image_tokens=max(image_length - 1, 0),  # BOS is no part of the picture
+            reasoning_tokens=reply.num_reasoning if isinstance(reply, ThinkingReply) else 0,
+            image_time_ms=_ms(spent_s["image"]),
+            vision_time_ms=_ms(spent_s["vision"]),
         )
 
 
@@ -157,6 +200,5 @@ class Inbox:
             self.queued_bytes -= ticket.num_bytes
 
 
-def _ms(begin_s: float, end_s: float) -> float:
-    """The time between two moments; 0 if one of them has not come."""
-    return round(1000 * (end_s - begin_s), 3) if begin_s and end_s else 0.0
+def _ms(seconds: float) -> float:
+    return round(1000 * seconds, 3)

@@ -17,7 +17,7 @@ from kestrel_core.loop.sequence import Prompt, Sequence
 from kestrel_core.loop.step import PreparedImage, Sampling
 from kestrel_core.moondream.config import DialogConfig
 from kestrel_core.protocol.errors import EngineFailed, KestrelError, PromptTooLong, ShuttingDown, caused
-from kestrel_core.protocol.messages import Settings
+from kestrel_core.protocol.messages import Request, Settings
 from kestrel_core.skills.spec import Language
 
 MAX_RESUMED = 4  # requests that go on at once when there is room; each of them then lets others go on
@@ -32,10 +32,12 @@ class Workers(Protocol):
 
 
 class PrepareImage(Protocol):
-    def __call__(self, source: object, may_decode: Callable[[str], bool], /) -> PreparedImage | None:
+    def __call__(
+        self, source: object, may_decode: Callable[[str], bool], salt: str, /
+    ) -> PreparedImage | None:
         """The picture, or None if it has to be decoded and `may_decode`, given its key, says no.
 
-        Raises `BadImage`.
+        The same picture has another key with another salt. Raises `BadImage`.
         """
         ...
 
@@ -54,6 +56,7 @@ class Preparation:
         max_bytes: int,
         is_cached: Callable[[Hashable], bool],
         tell: Callable[[Ticket, PreparedRequest | KestrelError], None],
+        clock: Callable[[], float],
     ) -> None:
         self._language = language
         self._prepare_image = prepare_image
@@ -62,6 +65,7 @@ class Preparation:
         self._max_bytes = max_bytes
         self._is_cached = is_cached
         self._tell = tell
+        self._clock = clock
         self._lock = threading.Lock()
         self._held: dict[Ticket, PreparedImage] = {}  # by requests that have not begun
         self._num_holders: dict[int, int] = {}  # by identity of the image: equal requests share one
@@ -108,14 +112,18 @@ class Preparation:
 
     def _all_of(self, ticket: Ticket) -> PreparedRequest | None:
         """None: the request was put aside."""
-        prompt = self._prompt(ticket)
-        image = None
-        if prompt.with_image:
-            image = self._prepare_image(ticket.request.image, lambda key: self._may_decode(ticket, key))
-            if image is None:
-                return None
-            self._hold(ticket, image)
-        return PreparedRequest(prompt, image, self._length(prompt))
+        prompt, request = self._prompt(ticket), ticket.request
+        length = self._length(prompt)
+        if not prompt.with_image:
+            return PreparedRequest(prompt, None, length)
+        began_s = self._clock()
+        image = self._prepare_image(
+            request.image, lambda key: self._may_decode(ticket, key), request.cache_salt
+        )
+        if image is None:
+            return None
+        self._hold(ticket, image)
+        return PreparedRequest(prompt, image, length, began_s, self._clock())
 
     def _prompt(self, ticket: Ticket) -> Prompt:
         skill = ticket.skill
@@ -145,7 +153,7 @@ class Preparation:
         """If not, the request is put aside. A picture whose KV is cached is given twice the room, because its
         request will begin sooner than those it would wait for.
         """
-        room = 2 if self._is_cached((ticket.request.settings.adapter, key)) else 1
+        room = 2 if self._is_cached(root_of(ticket.request, key)) else 1
         with self._lock:
             if self.held_bytes <= room * self._max_bytes:
                 return True
@@ -173,6 +181,11 @@ class Preparation:
             self.start(ticket)
 
 
+def root_of(request: Request, image_key: str | None) -> Hashable:
+    """What every position depends on, and the salt: sequences of different roots share no KV."""
+    return request.cache_salt, request.settings.adapter, image_key
+
+
 def make_sequence(ticket: Ticket, prepared: PreparedRequest, language: Language) -> Sequence:
     """What the scheduler takes. Raises what is wrong with the skill's reply."""
     request, image = ticket.request, prepared.image
@@ -187,7 +200,7 @@ def make_sequence(ticket: Ticket, prepared: PreparedRequest, language: Language)
         request_id=request.request_id,
         reply=reply,
         inputs=list(prepared.prompt.inputs),
-        root=(request.settings.adapter, image.key if image else None),
+        root=root_of(request, image.key if image else None),
         image=image,
         image_length=language.config.image_prefix_length if image else 0,
         sampling=_sampling(request.settings, ticket.skill.greedy, language.config.dialog),

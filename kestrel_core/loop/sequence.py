@@ -5,7 +5,7 @@ Skills make prompts and replies, and the scheduler moves sequences; both know th
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from kestrel_core.loop.step import (
     GREEDY,
@@ -63,6 +63,14 @@ class Reply(Protocol):
         ...
 
 
+@runtime_checkable
+class ThinkingReply(Protocol):
+    """A reply that also tells how many of its samples were reasoning."""
+
+    @property
+    def num_reasoning(self) -> int: ...
+
+
 @dataclass(eq=False, slots=True)
 class Sequence:
     """The fields from `running` on belong to the scheduler."""
@@ -70,7 +78,7 @@ class Sequence:
     request_id: str
     reply: Reply
     inputs: list[Input]  # the prompt behind the image, and all that was fed since
-    root: Hashable = None  # what every position depends on: adapter and image
+    root: Hashable = None  # what every position depends on: adapter and image; and the salt
     image: PreparedImage | None = None
     image_length: int = 0
     sampling: Sampling = GREEDY

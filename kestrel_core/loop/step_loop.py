@@ -75,6 +75,7 @@ class StepLoop:
             limits.max_prepared_bytes,
             scheduler.prefix_cache.holds_image,
             self._pass_on,
+            clock,
         )
         self._tickets: dict[Sequence, Ticket] = {}
         self._pending: StepInFlight | None = None
@@ -239,6 +240,7 @@ class StepLoop:
         except KestrelError as error:
             return self._end(ticket, error)
         ticket.prepared, ticket.sequence = prepared, sequence
+        ticket.image_began_s, ticket.image_ended_s = prepared.image_began_s, prepared.image_ended_s
         self._tickets[sequence] = ticket
         self.scheduler.admit(sequence)
 
@@ -274,6 +276,8 @@ class StepLoop:
                 last_tokens_s.add(ticket.last_s)
             else:
                 ticket.first_s = now
+                if sequence.image is not None and sequence.cached_tokens < sequence.image_length:
+                    ticket.vision_s = self.runtime.vision_s(sequence.image)
                 metrics.ttft_s.observe(now - ticket.arrived_s)
             ticket.last_s = now
             text, _, _, finish, reasoning = outcome

@@ -15,9 +15,10 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Generic, Literal, Self, TypedDict, TypeVar, Unpack, cast, overload
 
+from kestrel_core.protocol.about import ABOUT, About, about_of
 from kestrel_core.protocol.errors import InvalidRequest
-from kestrel_core.protocol.fields import BY_NAME, OLD_NAMES, SETTINGS
-from kestrel_core.protocol.messages import Chunk, EngineResult, Request, parse_settings
+from kestrel_core.protocol.fields import BY_NAME, OLD_NAMES, PARAMETERS, SETTINGS
+from kestrel_core.protocol.messages import Chunk, EngineResult, Request, parse_settings, parse_traceparent
 from kestrel_core.protocol.names import nearest, shown
 from kestrel_core.protocol.results import Answer, Caption, Detection, Points, Segments
 
@@ -42,6 +43,8 @@ class Options(TypedDict, total=False):
     priority: int | None  # lower is served first
     request_id: str | None
     timeout_s: float | None
+    cache_salt: str | None  # requests of different salts share nothing cached
+    traceparent: str | None  # the caller's span, in W3C's form
 
 
 class RefOptions(Options, total=False):
@@ -52,7 +55,7 @@ class QueryOptions(RefOptions, total=False):
     reasoning: bool | None
 
 
-OF_A_REQUEST = ("settings", "priority", "request_id", "timeout_s")
+OF_A_REQUEST = ("settings", "priority", "request_id", "timeout_s", "cache_salt", "traceparent")
 
 
 def make_request(
@@ -81,7 +84,8 @@ def make_request(
             settings[name] = given[name]
         del given[name]
     priority, request_id = given.pop("priority", None), given.pop("request_id", None)
-    timeout_s = given.pop("timeout_s", None)
+    timeout_s, cache_salt = given.pop("timeout_s", None), given.pop("cache_salt", None)
+    traceparent = given.pop("traceparent", None)
     own = {name: value for name, value in given.items() if value is not None}
     for name in own:
         if name in OLD_NAMES:
@@ -101,6 +105,8 @@ def make_request(
         stream=stream,
         priority=0 if priority is None else BY_NAME["PRIORITY"].argument.check(priority),
         timeout_s=None if timeout_s is None else check_timeout(timeout_s),
+        cache_salt="" if cache_salt is None else PARAMETERS["cache_salt"].check(cache_salt),
+        traceparent=parse_traceparent(traceparent),
     )
 
 
@@ -255,6 +261,10 @@ class AsyncCalls(ABC):
     async def ask(self, skill: str, image: Any = None, *, stream: bool = False, **arguments: Any) -> Any:
         """Any skill by its name. Keywords that are not settings are arguments, which the skill checks."""
         return await self.submit(make_request(skill, image, arguments, stream=stream))
+
+    async def about(self) -> About:
+        """Which model answers, and what its skills take. It does not wait for the model."""
+        return about_of(await self.submit(Request(ABOUT)))
 
     async def _call(
         self,

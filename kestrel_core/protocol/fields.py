@@ -138,7 +138,26 @@ OLD_NAMES = {"max_new_tokens": "max_tokens", "max_points": "max_objects"}
 # Over HTTP, everything that is not exactly the name of an input arrives as a parameter. These parameters are
 # ours; those that begin as `TRITONS_OWN` says are Triton's.
 PARAMETERS = {
-    "spatial_refs": "rows of SPATIAL_REFS as a JSON string, since HTTP JSON cannot carry nested lists",
-    "timeout": "microseconds that the request may take",
+    argument.name: argument
+    for argument in (
+        Argument(
+            "spatial_refs",
+            str,
+            "rows of SPATIAL_REFS as a JSON string, since HTTP JSON cannot carry nested lists",
+        ),
+        Argument("timeout", int, "microseconds that the request may take; 0 is no limit", least=0),
+        Argument(
+            "cache_salt",
+            str,
+            "requests share what was computed of equal beginnings and pictures only with those of one salt",
+            max_bytes=128,
+        ),
+        Argument(
+            "traceparent",
+            str,
+            "W3C trace context: the caller's span; one that cannot be read is ignored",
+            max_bytes=55,
+        ),
+    )
 }
 TRITONS_OWN = ("triton_", "sequence_", "binary_data")

@@ -1,5 +1,6 @@
 """What a caller asks and what comes back. Checked where it comes from outside, trusted inside."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
@@ -9,6 +10,7 @@ from kestrel_core.protocol.errors import InvalidRequest, KestrelError
 from kestrel_core.protocol.fields import OLD_NAMES, SETTINGS, STOP
 
 FinishReason = Literal["stop", "length", "cancelled"]
+TRACEPARENT = re.compile("(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,13 @@ class Request:
     stream: bool = False
     priority: int = 0
     timeout_s: float | None = None
+    cache_salt: str = ""  # requests of different salts share no cached KV and no cached picture
+    traceparent: str = ""  # the caller's span, in W3C's form
+
+
+def parse_traceparent(given: object) -> str:
+    """As it came; empty if it is none, since a caller's tracing is no reason to refuse its request."""
+    return given if isinstance(given, str) and TRACEPARENT.fullmatch(given) else ""
 
 
 class Chunk(NamedTuple):
@@ -65,6 +74,8 @@ class Chunk(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Usage:
+    """What a request took. `ttft_ms` is the sum of the times of queue, image, vision and prefill."""
+
     input_tokens: int
     output_tokens: int
     cached_tokens: int
@@ -72,6 +83,10 @@ class Usage:
     prefill_time_ms: float
     decode_time_ms: float
     ttft_ms: float
+    image_tokens: int = 0  # of the input: positions of the picture
+    reasoning_tokens: int = 0  # of the output
+    image_time_ms: float = 0.0  # to decode the picture and cut its crops
+    vision_time_ms: float = 0.0  # of the vision encoder
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,15 @@ from kestrel_core.protocol.fields import (
     TRITONS_OWN,
     Field,
 )
-from kestrel_core.protocol.messages import Chunk, EngineResult, Finished, Request, Usage, parse_settings
+from kestrel_core.protocol.messages import (
+    Chunk,
+    EngineResult,
+    Finished,
+    Request,
+    Usage,
+    parse_settings,
+    parse_traceparent,
+)
 from kestrel_core.protocol.names import nearest, shown
 from kestrel_core.protocol.results import typed
 
@@ -63,6 +71,10 @@ def encode_request(request: Request) -> tuple[dict[str, list[Any]], dict[str, st
         tensors["STREAM"] = [True]
     if request.priority:
         tensors["PRIORITY"] = [request.priority]
+    if request.cache_salt:
+        parameters["cache_salt"] = PARAMETERS["cache_salt"].check(request.cache_salt)
+    if request.traceparent:
+        parameters["traceparent"] = request.traceparent
     return tensors, parameters
 
 
@@ -74,8 +86,8 @@ def decode_request(
 ) -> Request:
     """A request from tensor values: each a flat sequence, or rows of numbers for SPATIAL_REFS.
 
-    `parameters` are the request's own: `spatial_refs` as a JSON string, and `timeout`. Whether the skill
-    takes these arguments is checked later, against its `SkillSpec`. A longer text costs no more here.
+    `parameters` are the request's own, as `fields.PARAMETERS` names them. Whether the skill takes these
+    arguments is checked later, against its `SkillSpec`. A longer text costs no more here.
     """
     parameters = parameters or {}
     for name in parameters:
@@ -103,6 +115,8 @@ def decode_request(
         stream=bool(values.get("STREAM", False)),
         priority=BY_NAME["PRIORITY"].argument.check(values.get("PRIORITY", 0)),
         timeout_s=_timeout_s(timeout_us or parameters.get("timeout", 0)),
+        cache_salt=PARAMETERS["cache_salt"].check(parameters.get("cache_salt", "")),
+        traceparent=parse_traceparent(parameters.get("traceparent")),
     )
 
 

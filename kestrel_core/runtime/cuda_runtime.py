@@ -18,7 +18,7 @@ from functools import partial
 import numpy as np
 import torch
 
-from kestrel_core.loop.step import Span, StepPlan
+from kestrel_core.loop.step import PreparedImage, Span, StepPlan
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.text import Forward
 from kestrel_core.runtime.attention.choose import choose_attention
@@ -142,6 +142,9 @@ class CudaRuntime:
             if bucket is not None:
                 return self._compute_rows(bucket, images, others)
             return self._compute_spans([*images, *others], len(images))
+
+    def vision_s(self, image: PreparedImage) -> float:
+        return self.encode_image.seconds(image)
 
     def in_use(self) -> dict[str, str]:
         """What serves, as names. Graphs are told of once the runtime is warm."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import torch
 
-from kestrel_core.loop.step import Input, Sample, StepPlan
+from kestrel_core.loop.step import Input, PreparedImage, Sample, StepPlan
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.runtime.attention.sdpa import SdpaAttention
 from kestrel_core.runtime.batch import make_batch
@@ -59,6 +59,9 @@ class TorchRuntime:
         samples = {span.slot: sample for span, sample in zip(spans, taken, strict=True)}
         self._last.update((slot, sample.feed) for slot, sample in samples.items())
         return Done(samples)
+
+    def vision_s(self, image: PreparedImage) -> float:
+        return self.encode_image.seconds(image)
 
     def in_use(self) -> dict[str, str]:
         return {"runtime": "torch", "attention": "sdpa", "graphs": "off"}

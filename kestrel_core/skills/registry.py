@@ -13,6 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 
+from kestrel_core.protocol.about import ABOUT
 from kestrel_core.protocol.arguments import checked
 from kestrel_core.protocol.errors import InvalidRequest, UnknownSkill
 from kestrel_core.protocol.fields import ARGUMENTS
@@ -32,6 +33,8 @@ class SkillRegistry:
         for skill in skills:
             if not isinstance(skill, SkillSpec) or not getattr(skill, "name", ""):
                 raise InvalidRequest(f"{skill!r} is no skill: it must be a SkillSpec with a name")
+            if skill.name == ABOUT:
+                raise InvalidRequest(f'a skill is called "{ABOUT}", which asks what a server is; rename it')
             if skill.name in self._skills:
                 raise InvalidRequest(f'there are two skills called "{skill.name}"; rename one')
             self._skills[skill.name] = skill

@@ -40,6 +40,9 @@ class SegmentSkill(SkillSpec):
     settings = OF_OBJECTS
     answers = "`segments`: an SVG path and a box each"
 
+    def is_known_to(self, language: Language) -> bool:
+        return language.config.tokenizer.templates.segment is not None
+
     def prompt(self, request: Request, language: Language) -> Prompt:
         template = language.config.tokenizer.templates.segment
         if template is None:

@@ -12,6 +12,7 @@ from typing import Literal
 from kestrel_core.intake.tokenizer import Tokenizer
 from kestrel_core.loop.sequence import Prompt, Reply
 from kestrel_core.moondream.config import MoondreamConfig
+from kestrel_core.protocol.about import SkillAbout
 from kestrel_core.protocol.arguments import Argument
 from kestrel_core.protocol.fields import SETTINGS
 from kestrel_core.protocol.messages import Request
@@ -52,6 +53,22 @@ class SkillSpec(ABC):
             if argument.default is not None and request.arguments.get(argument.name) is None
         }
         return replace(request, arguments={**request.arguments, **defaults}) if defaults else request
+
+    def is_known_to(self, language: Language) -> bool:
+        """Whether this model has the skill. If not, `prompt` says so with `UnsupportedSkill`."""
+        return True
+
+    def about(self, language: Language) -> SkillAbout:
+        return SkillAbout(
+            self.name,
+            self.meaning,
+            self.answers,
+            self.image,
+            self.streams,
+            self.is_known_to(language),
+            self.settings,
+            self.arguments,
+        )
 
     @abstractmethod
     def prompt(self, request: Request, language: Language) -> Prompt:

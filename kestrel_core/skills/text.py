@@ -157,6 +157,7 @@ class ReasoningReply:
         self._tokens: list[list[int]] = [[]]  # a chunk each, cut at the grounding tokens
         self._coords: list[list[float]] = [[]]
         self._stream = TextStream(language.tokenizer)
+        self.num_reasoning = 0  # samples, the one that ended it among them
 
     def readout(self, ahead: int = 0) -> Readout | None:
         if self._answering:
@@ -171,6 +172,7 @@ class ReasoningReply:
         token = sample.token
         assert token is not None
         self._started = True
+        self.num_reasoning += 1
         if token == self._ids.answer_id:
             return self._begin_the_answer("")
         shown = ""

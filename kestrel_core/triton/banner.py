@@ -1,17 +1,20 @@
-"""What `kestrel serve` prints once it answers: where, with what, and two requests to paste into a shell."""
+"""What `kestrel serve` prints: once it answers, where, with what, and requests to paste into a shell."""
 
 import shlex
 import sys
 from collections.abc import Collection
+from contextlib import suppress
 from pathlib import Path
 
+from rich.console import Console
+
 from kestrel_core.config import RuntimeConfig
+from kestrel_core.triton.options import ServeOptions
 
 BANNER = """
 {name} on {device} answers after {seconds:.1f} s: {addresses}
 {in_use}{noise}
-  {request} | curl -s {http}/v2/models/moondream/generate -d @-
-  {client} --url {grpc} --image {picture} --object "green circle" --question "{question}"
+{ways_in}
 
 Ctrl-C ends it."""
 QUESTION = "How many green circles are there?"  # in the sample; there are five
@@ -22,25 +25,44 @@ CLIENT_SCRIPT = _ROOT / "client/run.py"
 SAMPLE = _ROOT / ("client" if CLIENT_SCRIPT.is_file() else "kestrel_client") / "samples/circles.png"
 
 
+def say(console: Console, text: str) -> None:
+    """Line by line and as it is. The terminal may be gone by now, and requests are to finish all the same."""
+    with suppress(OSError):
+        console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
 def banner(
-    name: str, config: RuntimeConfig, seconds: float, host: str, ports: dict[str, int], info: Collection[str]
+    name: str, config: RuntimeConfig, seconds: float, options: ServeOptions, info: Collection[str]
 ) -> str:
     """`info` says what each engine computes with, where the server tells."""
+    hosts = sorted({host for host, _ in options.listeners.values()} - {"127.0.0.1"})
     return BANNER.format(
         name=name,
         device=config.device,
         seconds=seconds,
-        addresses=", ".join(f"{protocol} {port}" for protocol, port in ports.items())
-        + ("" if host == "127.0.0.1" else f", on {host}"),
+        addresses=", ".join(f"{name} {port}" for name, (_, port) in options.listeners.items())
+        + (f", on {' and '.join(hosts)}" if hosts else ""),
         in_use="".join(f"In use: {line}\n" for line in info),
         noise=NOISE if config.weights == "random" else "",
-        request=request(_near(SAMPLE)),
-        question=QUESTION,
-        client=_client(),
-        picture=shlex.quote(str(_near(SAMPLE))),
-        http=f"{_typed(host)}:{ports['http']}",
-        grpc=f"{_typed(host)}:{ports['grpc']}",
+        ways_in="\n".join(f"  {way}" for way in _ways_in(options)),
     )
+
+
+def _ways_in(options: ServeOptions) -> list[str]:
+    """The page first, then a request by curl, then the client. With keys Triton's own ports take none."""
+    picture = shlex.quote(str(_near(SAMPLE)))
+    client = (
+        f"{_client()} --url {_typed(options.triton_host)}:{options.grpc_port} --image {picture} "
+        f'--object "green circle" --question "{QUESTION}"'
+    )
+    if not options.port:
+        http = f"{_typed(options.triton_host)}:{options.http_port}"
+        return [f"{request(_near(SAMPLE))} | curl -s {http}/v2/models/moondream/generate -d @-", client]
+    gateway = f"{_typed(options.host)}:{options.port}"
+    curl = f'curl -s {gateway}/v1/query -F image=@{picture} -F question="{QUESTION}" -F temperature=0'
+    if options.api_keys is not None:
+        return [f"http://{gateway}/", f'{curl} -H "Authorization: Bearer $KEY"']
+    return [f"http://{gateway}/", curl, client]
 
 
 def request(picture: Path) -> str:

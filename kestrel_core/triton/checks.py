@@ -4,11 +4,13 @@ import re
 import shutil
 import socket
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
 
 from kestrel_core.protocol.errors import InvalidRequest, KestrelError
+from kestrel_core.triton.options import ServeOptions
 
 SHARED_MEMORY = Path("/dev/shm")
 NEEDED_BYTES, WANTED_BYTES = 32 * 2**20, 256 * 2**20
@@ -64,13 +66,16 @@ def check_shared_memory(free: int, console: Console) -> None:
         console.print(f"{SHARED_MEMORY} has {free >> 20} MB free: large pictures may be refused; {advice}")
 
 
-def check_ports(host: str, ports: Mapping[str, int]) -> None:
-    for name, port in ports.items():
-        if list(ports.values()).count(port) > 1:
-            raise KestrelError(f"port {port} is given twice; {', '.join(ports)} need one each")
+def check_ports(listeners: Mapping[str, tuple[str, int]]) -> None:
+    """Host and port of each, by name."""
+    ports = [port for _, port in listeners.values()]
+    for name, (host, port) in listeners.items():
+        option = "--port" if name == "gateway" else f"--{name}-port"
+        if ports.count(port) > 1:
+            raise KestrelError(f"port {port} is given twice; {', '.join(listeners)} need one each")
         if not 0 < port < 2**16:
             raise KestrelError(
-                f"port {port} of {host} cannot be used: ports are 1 to 65535; choose with --{name}-port"
+                f"port {port} of {host} cannot be used: ports are 1 to 65535; choose with {option}"
             )
         try:
             [family, kind, protocol, _, _], *_ = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
@@ -83,5 +88,25 @@ def check_ports(host: str, ports: Mapping[str, int]) -> None:
             try:
                 probe.bind((host, port))
             except OSError as error:
-                reason = f"{error.strerror}; choose with --{name}-port or --host"
+                reason = f"{error.strerror}; choose with {option} or --host"
                 raise KestrelError(f"port {port} of {host} cannot be used: {reason}") from None
+
+
+def check_gateway(options: ServeOptions, missing: Sequence[str], console: Console) -> ServeOptions:
+    """The options, without a gateway where it cannot be had. Keys without one would be a promise not kept."""
+    if options.port and missing:
+        console.print(
+            f"{', '.join(missing)} cannot be found, so there is no gateway, only Triton; "
+            "pip install 'kestrel-triton\\[gateway]', or say --port 0",
+            soft_wrap=True,
+        )
+        options = replace(options, port=0)
+    if options.api_keys is None:
+        return options
+    if not options.port:
+        raise InvalidRequest("--api-keys needs the gateway, which checks them; give it a --port")
+    try:
+        options.api_keys.open("rb").close()
+    except OSError as error:
+        raise InvalidRequest(f"--api-keys {options.api_keys} cannot be read: {error.strerror}") from None
+    return options

@@ -14,7 +14,6 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
 from itertools import count
 from typing import Any
 
@@ -23,6 +22,7 @@ import numpy as np
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.loop.inbox import Ticket
 from kestrel_core.loop.metrics import Exporter, Histogram, Series, exported
+from kestrel_core.protocol.about import ABOUT
 from kestrel_core.protocol.arguments import MAX_TEXT_BYTES
 from kestrel_core.protocol.errors import EngineFailed, KestrelError, TooLarge
 from kestrel_core.protocol.messages import Request
@@ -56,7 +56,7 @@ class TritonPythonModel:
         self.open: set[Call] = set()
         self.refused = Counter(dict.fromkeys(CODES, 0))
         self.ids = count(1)
-        self.info = {"version": own_version(), **self.engine.in_use()}
+        self.info = {"version": self.engine.about.version, **self.engine.in_use()}
         self.has_given_up = False
         self.closing = threading.Event()
         self.threads = [
@@ -75,7 +75,10 @@ class TritonPythonModel:
             try:
                 request = self.parse(triton_request)
                 outgoing.stream = request.stream
-                call.ticket = self.engine.loop.submit(request, outgoing.put)
+                if request.skill == ABOUT:
+                    outgoing.put(self.engine.about.answer(request))
+                else:
+                    call.ticket = self.engine.loop.submit(request, outgoing.put)
             except KestrelError as error:
                 self.refused[error.code] += 1
                 outgoing.put(error)
@@ -206,10 +209,3 @@ class Call:
 def tell_warming(done: int, total: int) -> None:
     """Into the server's log: a GPU is warmed up for some time before the first request."""
     print(f"kestrel: warming up, {done} of {total} batch sizes", file=sys.stderr, flush=True)
-
-
-def own_version() -> str:
-    try:
-        return version("kestrel-triton")
-    except PackageNotFoundError:  # run from a source tree that was never installed
-        return "unknown"

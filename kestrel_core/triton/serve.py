@@ -1,4 +1,4 @@
-"""`kestrel serve`: checks what can be known to go wrong, then hands Triton to its supervisor.
+"""`kestrel serve`: checks what can be known to go wrong, then hands Triton and gateway to their supervisor.
 
 Every mistake is told in one sentence before anything is started. The engine's options come from the command
 line, then from `KESTREL_*` variables, then from the model's parameters in config.pbtxt; those of the command
@@ -21,13 +21,16 @@ from kestrel_core.skills.registry import installed_skills
 from kestrel_core.triton.checks import (
     check_device,
     check_flags,
+    check_gateway,
     check_ports,
     check_shared_memory,
     free_shared_memory,
 )
+from kestrel_core.triton.gateway import Gateway, gateway_environment, missing_packages
 from kestrel_core.triton.installation import check_stub, find_triton
 from kestrel_core.triton.options import ServeOptions
 from kestrel_core.triton.repository import read_repository
+from kestrel_core.triton.restrictions import SECRET_VARIABLE, inference_secret
 from kestrel_core.triton.supervisor import Supervisor
 
 _PACKAGE = Path(__file__).parents[1]
@@ -48,19 +51,25 @@ DEMO_OPTIONS = {
 def serve(options: ServeOptions, console: Console) -> int:
     """Serve until a signal. Returns 0 if all requests were answered, 1 if some were not; raises mistakes."""
     check_flags(options.flags)
-    environment = {**os.environ, **engine_variables(options)}
+    options = check_gateway(options, missing_packages(), console)
+    surroundings = dict(os.environ)
+    secret = inference_secret(surroundings.pop(SECRET_VARIABLE, None), options.api_keys is not None)
+    environment = {**surroundings, **engine_variables(options)}
     configs = read_repository(options.repository).configs(environment)
     for config in configs:
         check_device(config.device)
     installed_skills(configs[0].skills)  # raises for skills that cannot be loaded
     check_shared_memory(free_shared_memory(), console)
-    check_ports(options.host, options.ports)
+    check_ports(options.listeners)
     with tempfile.TemporaryDirectory(prefix="kestrel-") as workspace:
         triton = find_triton(Path(workspace), environment)
         check_stub(triton)
         weights = resolve_weights(configs[0], console)
         triton = replace(triton, environment={**triton.environment, **weights})
-        return Supervisor(triton, options, configs[0], console).run()
+        gateway = None
+        if options.port:
+            gateway = Gateway(options, gateway_environment(surroundings, secret), console)
+        return Supervisor(triton, options, configs[0], console, gateway, secret).run()
 
 
 def engine_variables(options: ServeOptions) -> dict[str, str]:

@@ -4,16 +4,18 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from http.client import HTTPException
 from pathlib import Path
 from typing import IO
-from urllib.request import ProxyHandler, build_opener
 
+from kestrel_core.config import RuntimeConfig
 from kestrel_core.triton.installation import STUB, Installation
+from kestrel_core.triton.options import ServeOptions
+from kestrel_core.triton.probing import address, fetch
+from kestrel_core.triton.process import kill_group, launch
+from kestrel_core.triton.restrictions import restriction_flags
 
 REGION = re.compile(r"/dev/shm/triton_python_backend_shm_region_[\w-]+")
 OPEN_REQUESTS = re.compile(r"^kestrel_open_requests\{.*\} (\S+)$", re.MULTILINE)
@@ -22,14 +24,22 @@ LABEL = re.compile(r'(\w+)="([^"]*)"')
 TOLD_ELSEWHERE = ("engine", "model", "version")
 # Triton says this once on every machine without a GPU, as if it were an error.
 NO_GPU = b"CudaDriverHelper has not been initialized"
-# Asks the kernel to send SIGTERM to this process if we are killed, and then becomes the server.
-LAUNCHER = """
-import ctypes, os, signal, sys
-PR_SET_PDEATHSIG = 1
-ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-if os.getppid() == int(sys.argv[1]):
-    os.execv(sys.argv[2], sys.argv[2:])
-"""
+
+CPU_FLAGS = ("--allow-gpu-metrics=false", "--pinned-memory-pool-byte-size=0")  # on a CPU both only complain
+
+
+def triton_flags(options: ServeOptions, config: RuntimeConfig, secret: str | None) -> list[str]:
+    return [
+        f"--model-repository={options.repository}",
+        *(f"--{protocol}-port={port}" for protocol, port in options.ports.items()),
+        *(f"--{protocol}-address={options.triton_host}" for protocol in options.ports),
+        *restriction_flags(secret),
+        f"--exit-timeout-secs={options.exit_timeout_s}",
+        "--disable-auto-complete-config",  # it would import the model once more, for nothing
+        "--log-info=false",
+        *(CPU_FLAGS if config.device == "cpu" else ()),
+        *options.flags,
+    ]
 
 
 class Server:
@@ -48,15 +58,10 @@ class Server:
         on_cpu: bool,
     ) -> None:
         backends = [f"--backend-directory={triton.backends}"] if triton.backends else []
-        self._url = f"http://{_asked_at(host)}:{http_port}/v2/models/moondream/ready"
-        self._metrics_url = f"http://{_asked_at(host)}:{metrics_port}/metrics"
-        launcher = [sys.executable, "-I", "-S", "-c", LAUNCHER, str(os.getpid())]
-        self._process = subprocess.Popen(
-            [*launcher, triton.server, *backends, *flags],
-            env=triton.environment,
-            stdin=subprocess.DEVNULL,
-            stderr=subprocess.PIPE if on_cpu else None,
-            start_new_session=True,  # the terminal's Ctrl-C is for us; we pass it on
+        self._url = f"http://{address(host, http_port)}/v2/models/moondream/ready"
+        self._metrics_url = f"http://{address(host, metrics_port)}/metrics"
+        self._process = launch(
+            [triton.server, *backends, *flags], triton.environment, subprocess.PIPE if on_cpu else None
         )
         self._passing_on: threading.Thread | None = None
         if self._process.stderr is not None:
@@ -73,7 +78,7 @@ class Server:
         # Noted now, since they cannot be found once the server has died.
         self._stubs.update(_stubs_of(self._process.pid))
         self._regions |= self._shared_memory()
-        return _fetch(self._url) is not None
+        return fetch(self._url) is not None
 
     def has_lost_a_stub(self) -> bool:
         """Triton does not notice: its health stays green, and open streams hang."""
@@ -81,13 +86,13 @@ class Server:
 
     def num_open(self) -> int | None:
         """Requests that have not had their last response; None where the metrics cannot be read."""
-        text = _fetch(self._metrics_url)
+        text = fetch(self._metrics_url)
         found = OPEN_REQUESTS.findall(text) if text is not None else []
         return sum(int(float(number)) for number in found) if found else None
 
     def engine_info(self) -> list[str]:
         """What each engine computes with, in words; empty where the metrics do not say so."""
-        return engine_info_in(_fetch(self._metrics_url) or "")
+        return engine_info_in(fetch(self._metrics_url) or "")
 
     def ask_to_end(self) -> None:
         self._process.send_signal(signal.SIGTERM)
@@ -95,9 +100,7 @@ class Server:
     def kill(self) -> None:
         """End what is left of it at once, and free the shared memory that it would leave behind."""
         regions = self._regions | self._shared_memory()
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+        kill_group(self._process)
         if self._passing_on is not None:
             self._passing_on.join(5)
         for region in regions:
@@ -124,21 +127,8 @@ def _pass_on(errors: IO[bytes]) -> None:
     with errors:
         for line in errors:
             if NO_GPU not in line:
-                os.write(2, line)
-
-
-def _asked_at(host: str) -> str:
-    """Where to ask a server that listens on `host`, for a URL."""
-    address = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-    return f"[{address}]" if ":" in address else address
-
-
-def _fetch(url: str) -> str | None:
-    try:  # without a proxy, which knows nothing of our own machine
-        with build_opener(ProxyHandler({})).open(url, timeout=5) as answer:
-            return str(answer.read().decode())
-    except (OSError, HTTPException, ValueError):  # refused, too late, cut off, or no Triton at this port
-        return None
+                with suppress(OSError):  # nobody reads our errors any more; Triton's must not block it
+                    os.write(2, line)
 
 
 def _stubs_of(server: int) -> Iterator[int]:

@@ -58,6 +58,7 @@ class FakeTriton(service_pb2_grpc.GRPCInferenceServiceServicer):  # type: ignore
     def __init__(self, port: int = 0) -> None:
         self.scripts: list[Script] = []
         self.asked: list[Asked] = []
+        self.headers: list[dict[str, str]] = []  # of each stream
         self._server = grpc.server(ThreadPoolExecutor(16), options=[("grpc.so_reuseport", 0)])
         service_pb2_grpc.add_GRPCInferenceServiceServicer_to_server(self, self._server)
         self.port = self._server.add_insecure_port(f"127.0.0.1:{port}")
@@ -65,6 +66,7 @@ class FakeTriton(service_pb2_grpc.GRPCInferenceServiceServicer):  # type: ignore
         self._server.start()
 
     def ModelStreamInfer(self, requests: Iterator[Any], context: grpc.ServicerContext) -> Iterator[Response]:
+        self.headers.append(dict(context.invocation_metadata()))
         for request in requests:
             asked = Asked(request)
             self.asked.append(asked)
@@ -108,10 +110,10 @@ def refuse(message: str) -> Script:
     return script
 
 
-def break_off(status: grpc.StatusCode, *before: Response) -> Script:
+def break_off(status: grpc.StatusCode, *before: Response, details: str = "broken off") -> Script:
     def script(asked: Asked, context: grpc.ServicerContext) -> Iterator[Response]:
         yield from before
-        context.abort(status, "broken off by the test")
+        context.abort(status, details)
 
     return script
 

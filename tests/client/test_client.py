@@ -184,8 +184,15 @@ def test_a_server_that_comes_up_late_is_still_asked() -> None:
 
 @pytest.mark.parametrize(
     "script",
-    [refuse("UNAVAILABLE: the queue holds 256 requests"), break_off(grpc.StatusCode.UNAVAILABLE)],
-    ids=["queue full", "server gone"],
+    [
+        refuse("UNAVAILABLE: the queue holds 256 requests"),
+        break_off(grpc.StatusCode.UNAVAILABLE),
+        # What Triton itself says while it ends, and after its model's process has died.
+        refuse("[request id: 7] Request for unknown model: 'moondream' has no available versions"),
+        refuse("Request for unknown model: 'moondream' has no available versions"),
+        refuse("Stub process 'moondream_0_0' is not healthy."),
+    ],
+    ids=["queue full", "server gone", "ending", "ending, without an id", "stub dead"],
 )
 def test_what_was_not_begun_is_tried_again(fake: FakeTriton, script: Script) -> None:
     fake.scripts += [script, script, script]

@@ -68,6 +68,13 @@ def test_every_query_is_promql_over_metrics_and_labels_that_exist(purpose: str, 
     assert grouped <= set().union(*(known()[name] for name in used)) | ADDED
 
 
+def test_names_of_vllm_are_recorded_from_metrics_that_exist() -> None:
+    [group] = yaml.safe_load((DOCKER / "prometheus/rules.yml").read_text())["groups"]
+    for rule in group["rules"]:
+        promql_parser.parse(rule["expr"])
+        assert {name for name, _ in selectors(rule["expr"])} <= known().keys()
+
+
 def test_outcomes_and_codes_in_the_queries_are_those_there_are() -> None:
     types = [
         kind

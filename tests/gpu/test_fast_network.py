@@ -287,6 +287,7 @@ def test_pictures_of_a_batch_are_what_they_are_alone(
         assert_near(ours, alone, CLOSE[torch.bfloat16])
     torch.cuda.synchronize()
     assert encoder.num_encoded == 9 and encoder.encode_s > 0
+    assert all(0 < encoder.seconds(image) <= encoder.encode_s for image in pictures())
     assert "CUDA graphs" not in caplog.text, "a capture failed"
 
 

@@ -68,8 +68,8 @@ def test_a_buffer_may_be_overwritten_once_its_picture_has_a_name(monkeypatch: py
     prepare, _ = make_preparer()
     buffer = bytearray(png())
 
-    def name_and_overwrite(content: Any, version: int) -> str:
-        key = image_hash(content, version)
+    def name_and_overwrite(content: Any, version: int, **options: Any) -> str:
+        key = image_hash(content, version, **options)
         buffer[:] = png(1)
         return key
 
@@ -168,6 +168,14 @@ def test_nobody_is_asked_for_what_is_remembered_or_prepared_already() -> None:
     prepared = prepare(png())
     assert prepare.prepare(png(), never) is prepared
     assert prepare.prepare(prepared, never) is prepared
+
+
+def test_a_picture_is_remembered_for_its_own_salt_alone() -> None:
+    prepare, times = make_preparer()
+    one, two, again = (prepare.prepare(png(), lambda key: True, salt) for salt in ("one", "two", "one"))
+    assert one is not None and two is not None and again is one and len(times) == 2
+    assert len({one.key, two.key, prepare(png()).key}) == 3
+    assert np.array_equal(one.crops, two.crops)
 
 
 def test_pictures_are_remembered_as_far_as_their_bytes_allow() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kestrel_core.protocol.asking import Options, QueryOptions
+from kestrel_core.protocol.asking import OF_A_REQUEST, Options, QueryOptions
 from kestrel_core.protocol.fields import ARGUMENTS, BY_NAME, INPUTS, LATER, SETTINGS
 from kestrel_core.protocol.messages import Settings
 from kestrel_core.skills.registry import builtin_skills
@@ -33,9 +33,8 @@ def test_config_pbtxt_has_every_input_with_its_type_and_shape() -> None:
 
 def test_settings_and_keywords_are_those_of_the_registry() -> None:
     assert [field.name for field in fields(Settings)] == list(SETTINGS)
-    of_the_request = {"settings", "priority", "request_id", "timeout_s"}
-    assert Options.__annotations__.keys() - of_the_request == SETTINGS.keys()
-    assert QueryOptions.__annotations__.keys() - of_the_request - SETTINGS.keys() < ARGUMENTS.keys()
+    assert Options.__annotations__.keys() - {*OF_A_REQUEST} == SETTINGS.keys()
+    assert QueryOptions.__annotations__.keys() - {*OF_A_REQUEST} - SETTINGS.keys() < ARGUMENTS.keys()
 
 
 def test_every_argument_with_a_tensor_is_taken_by_a_skill() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kestrel_core.protocol.errors import BadImage, InvalidRequest, KestrelError
-from kestrel_core.protocol.fields import BY_NAME
+from kestrel_core.protocol.fields import BY_NAME, PARAMETERS
 from kestrel_core.protocol.messages import Chunk, EngineResult, Request, Usage
 from kestrel_core.protocol.wire import decode_image_input, decode_request, encode_chunk, encode_result
 
@@ -101,6 +101,9 @@ def test_what_is_wrong_is_said(values: dict[str, Any], said: str) -> None:
         ({"spatial_refs": "[" * 50_000}, "a JSON string such as"),
         ({"spatial_refs": "[" * 100_000}, "100,000 letters; at most 100 rows"),
         ({"spatial_refs": "[[1" + "0" * 400 + "]]"}, "a JSON string such as"),
+        ({"cache_salt": 7}, "CACHE_SALT is 7; it must be a string"),
+        ({"cache_salt": "é" * 65}, "CACHE_SALT has more than 128 bytes"),
+        ({"cache_salt": "\ud800"}, "CACHE_SALT is not UTF-8"),
         ({"timeout": -1}, "timeout is -1"),
         ({"timeout": True}, "timeout is True"),
         ({"timeout": float("inf")}, "timeout is inf"),
@@ -117,6 +120,24 @@ def test_parameters_of_json_mean_what_tensors_mean() -> None:
     asked = {"spatial_refs": "[[0.1, 0.2]]", "timeout": 250_000, "id": "r-1"}
     request = decode(asked, SKILL="query", QUESTION="?")
     assert request.arguments["spatial_refs"] == [[0.1, 0.2]] and request.timeout_s == 0.25
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        None,
+        7,
+        "",
+        "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331",
+        "00-00000000000000000000000000000000-b7ad6b7169203331-01",
+        "00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01",
+        "ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+        "00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01",
+        "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\n",
+    ],
+)
+def test_a_caller_s_span_that_cannot_be_read_is_ignored(given: object) -> None:
+    assert decode({"traceparent": given}, SKILL="query").traceparent == ""
 
 
 def test_the_timeout_of_the_request_wins_over_the_parameter() -> None:
@@ -155,7 +176,7 @@ VALUES = st.one_of(
 
 @given(
     inputs=st.dictionaries(st.sampled_from(list(BY_NAME)), st.lists(VALUES, min_size=1, max_size=2)),
-    parameters=st.dictionaries(st.sampled_from((*BY_NAME, "timeout", "spatial_refs", "id")), VALUES),
+    parameters=st.dictionaries(st.sampled_from((*BY_NAME, *PARAMETERS, "id")), VALUES),
 )
 def test_whatever_comes_is_a_request_or_an_error_of_ours(
     inputs: dict[str, Any], parameters: dict[str, Any]

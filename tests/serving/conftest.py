@@ -60,3 +60,58 @@ def expected(model: Path) -> Iterator[Answer]:
 
     yield answer
     engine.close()
+
+
+@pytest.fixture
+def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Runs `kestrel serve`, which must end before it starts a server; gives what it said."""
+    from triton_server import free_ports, port_flags
+
+    from kestrel_core.cli.main import main
+    from kestrel_core.triton import serve
+
+    def run(*arguments: str, **variables: str) -> str:
+        monkeypatch.setenv("KESTREL_DEVICE", "cpu")
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setattr(serve, "Supervisor", None)
+        assert main(["serve", *port_flags(free_ports(4)), *arguments]) == 2
+        said = capsys.readouterr().err
+        assert said.startswith("kestrel: ") and said.count("\n") == 1
+        return said
+
+    return run
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Any]:
+    """Runs `kestrel serve` up to the supervisor; gives what that was handed: triton, options and config.
+
+    With `whole`, all of it: then come the console, the gateway and the secret.
+    """
+    from triton_server import free_ports, port_flags
+
+    from kestrel_core.cli.main import main
+    from kestrel_core.triton import serve
+    from kestrel_core.triton.installation import Installation
+
+    seen: list[Any] = []
+
+    class Noted:
+        def __init__(self, *values: Any) -> None:
+            seen[:] = values
+
+        def run(self) -> int:
+            return 0
+
+    def find(workspace: Path, environment: dict[str, str]) -> Installation:
+        return Installation(tmp_path, tmp_path, environment)
+
+    def run(*arguments: str, whole: bool = False) -> Any:
+        assert main(["serve", *port_flags(free_ports(4)), *arguments]) == 0
+        return seen if whole else seen[:3]
+
+    monkeypatch.setattr(serve, "Supervisor", Noted)
+    monkeypatch.setattr(serve, "check_stub", lambda found: None)
+    monkeypatch.setattr(serve, "find_triton", find)
+    return run

@@ -2,22 +2,30 @@
 
 import base64
 import json
+import shlex
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.triton import banner as module
-from kestrel_core.triton.banner import QUESTION, SAMPLE, banner, request
+from kestrel_core.triton.banner import QUESTION, SAMPLE, _near, banner, request
+from kestrel_core.triton.options import ServeOptions
 
 ROOT = Path(__file__).parents[2]
-PORTS = {"http": 1, "grpc": 2, "metrics": 3}
+OPTIONS = ServeOptions(1, 2, 3, Path(), 30)
+GATEWAY = replace(OPTIONS, port=4)
 TINY = RuntimeConfig(model="moondream-tiny", device="cpu")
 
 
-def shown(host: str = "127.0.0.1", config: RuntimeConfig = TINY, info: tuple[str, ...] = ()) -> str:
-    return banner("model", config, 1.0, host, PORTS, info)
+def shown(options: ServeOptions = OPTIONS, config: RuntimeConfig = TINY, info: tuple[str, ...] = ()) -> str:
+    return banner("model", config, 1.0, options, info)
+
+
+def ways_in(options: ServeOptions) -> list[str]:
+    return [line.strip() for line in shown(options).splitlines() if line.startswith("  ")]
 
 
 def pasted(command: str) -> dict[str, object]:
@@ -49,10 +57,34 @@ def test_only_random_weights_are_called_noise() -> None:
 
 
 def test_it_says_what_is_in_use_and_where_it_listens() -> None:
-    text = shown("10.0.0.7", info=("dtype float32, attention sdpa",))
+    text = shown(replace(OPTIONS, triton_host="10.0.0.7"), info=("dtype float32, attention sdpa",))
     assert "model on cpu answers after 1.0 s: http 1, grpc 2, metrics 3, on 10.0.0.7" in text
     assert "In use: dtype float32, attention sdpa\n" in text
     assert "curl -s 10.0.0.7:1/" in text and "--url 10.0.0.7:2 " in text
+
+
+def test_the_page_comes_first_then_curl_to_the_gateway_then_the_client(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(ROOT)
+    page, curl, client = ways_in(GATEWAY)
+    assert page == "http://localhost:4/"
+    assert shlex.split(curl)[:5] == ["curl", "-s", "localhost:4/v1/query", "-F", f"image=@{_near(SAMPLE)}"]
+    assert f"question={QUESTION}" in shlex.split(curl)
+    assert "--url localhost:2 " in client
+    assert "gateway 4, http 1, grpc 2, metrics 3\n" in shown(GATEWAY)
+
+
+def test_with_keys_only_ways_that_take_one_are_shown() -> None:
+    page, curl = ways_in(replace(GATEWAY, api_keys=Path("keys.toml")))
+    assert page == "http://localhost:4/" and curl.endswith('-H "Authorization: Bearer $KEY"')
+
+
+def test_gateway_and_triton_may_listen_in_different_places() -> None:
+    options = replace(GATEWAY, host="10.0.0.7")
+    assert "metrics 3, on 10.0.0.7\n" in shown(options)
+    page, _, client = ways_in(options)
+    assert page == "http://10.0.0.7:4/" and "--url localhost:2 " in client
 
 
 def test_without_a_checkout_the_installed_client_is_named(

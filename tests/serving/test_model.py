@@ -15,7 +15,7 @@ from PIL import Image
 from tiny import tiny_engine
 
 from kestrel_core import build
-from kestrel_core.triton.model import MAX_PARAMETERS, TritonPythonModel, own_version
+from kestrel_core.triton.model import MAX_PARAMETERS, TritonPythonModel
 
 ARGS = {"model_instance_name": "moondream_0_3", "model_config": "{}"}
 
@@ -152,7 +152,7 @@ def test_metrics_carry_the_instance_and_histograms_are_observed(model: TritonPyt
     assert len(values["kestrel_request_seconds", labels]) == 1
     assert len(values["kestrel_ttft_seconds", '{"engine": "3"}']) == 1
     [info] = [key for name, key in values if name == "kestrel_engine_info"]
-    assert json.loads(info) == {"engine": "3", "version": own_version()} | model.engine.in_use()
+    assert json.loads(info) == {"engine": "3", "version": model.engine.about.version} | model.engine.in_use()
 
 
 def test_a_subclass_may_bring_its_own_skills(monkeypatch: pytest.MonkeyPatch) -> None:

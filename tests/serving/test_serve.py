@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from triton_server import repository_with
+from triton_server import free_ports, repository_with
 
-from kestrel_core.cli.main import main
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.intake.hub import ModelFiles
 from kestrel_core.protocol.errors import KestrelError
@@ -23,31 +22,6 @@ from kestrel_core.triton.installation import Installation, check_stub, find_trit
 from kestrel_core.triton.serve import resolve_weights
 
 Refused = Callable[..., str]
-
-
-@pytest.fixture
-def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Refused:
-    """Runs the command, which must end before it starts a server; gives what it said."""
-
-    def run(*arguments: str, **variables: str) -> str:
-        monkeypatch.setenv("KESTREL_DEVICE", "cpu")
-        for name, value in variables.items():
-            monkeypatch.setenv(name, value)
-        monkeypatch.setattr(serve, "Supervisor", None)
-        ports = [free_port() for _ in range(3)]
-        flags = [f"--{n}-port={p}" for n, p in zip(("http", "grpc", "metrics"), ports, strict=True)]
-        assert main(["serve", *flags, *arguments]) == 2
-        said = capsys.readouterr().err
-        assert said.startswith("kestrel: ") and said.count("\n") == 1
-        return said
-
-    return run
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def console() -> Console:
@@ -66,13 +40,13 @@ def test_a_port_that_is_taken_is_named(refused: Refused) -> None:
 @pytest.mark.parametrize("port", [70_000, 0, -1])
 def test_a_port_that_is_none_is_refused(port: int) -> None:
     with pytest.raises(KestrelError, match=f"port {port} of 127.0.0.1 cannot be used"):
-        check_ports("127.0.0.1", {"http": port})
+        check_ports({"http": ("127.0.0.1", port)})
 
 
 def test_a_port_serves_once() -> None:
-    port = free_port()
-    with pytest.raises(KestrelError, match=f"port {port} is given twice"):
-        check_ports("127.0.0.1", {"http": port, "grpc": port, "metrics": free_port()})
+    one, two = free_ports(2)
+    with pytest.raises(KestrelError, match=f"port {one} is given twice"):
+        check_ports({"gateway": ("0.0.0.0", one), "http": ("::", one), "metrics": ("::", two)})
 
 
 def test_little_shared_memory_is_an_error_and_not_much_a_warning() -> None:
@@ -172,32 +146,6 @@ def test_a_published_model_is_fetched_before_the_start(monkeypatch: pytest.Monke
     assert resolve_weights(RuntimeConfig(model="moondream2", weights="random"), console()) == {}
 
 
-@pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Any]:
-    """Runs the command up to the supervisor, and gives what that was handed: triton, options and config."""
-    seen: list[Any] = []
-
-    class Noted:
-        def __init__(self, *values: Any) -> None:
-            seen[:] = values
-
-        def run(self) -> int:
-            return 0
-
-    def find(workspace: Path, environment: dict[str, str]) -> Installation:
-        return Installation(tmp_path, tmp_path, environment)
-
-    def run(*arguments: str) -> Any:
-        ports = [f"--{name}-port={free_port()}" for name in ("http", "grpc", "metrics")]
-        assert main(["serve", *ports, *arguments]) == 0
-        return seen[:3]
-
-    monkeypatch.setattr(serve, "Supervisor", Noted)
-    monkeypatch.setattr(serve, "check_stub", lambda found: None)
-    monkeypatch.setattr(serve, "find_triton", find)
-    return run
-
-
 def test_the_demo_is_the_bundled_model_whatever_the_environment_says(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, started: Callable[..., Any]
 ) -> None:
@@ -241,8 +189,9 @@ def test_every_option_of_the_engine_reaches_the_model_and_wins(
 
 
 def test_it_listens_on_this_machine_alone_unless_told(started: Callable[..., Any]) -> None:
-    assert started("--demo")[1].host == "127.0.0.1"
-    assert started("--demo", "--host", "0.0.0.0")[1].host == "0.0.0.0"
+    for arguments, host in (((), "127.0.0.1"), (("--host", "0.0.0.0"), "0.0.0.0")):
+        _, options, _ = started("--demo", *arguments)
+        assert {options.host, options.triton_host} == {host}
 
 
 @pytest.mark.parametrize(

@@ -159,7 +159,7 @@ def test_who_is_being_answered_when_the_end_comes_is_answered(model: Path, tmp_p
     assert streamed[-1]["completed"] and streamed[-1]["metrics"]["output_tokens"] == 400
     assert posted[0][0] == 200 and posted[0][1]["answer"] == streamed[-1]["answer"]
     assert left_behind and not any(Path(region).exists() for region in left_behind)
-    assert server.log.read_text().count("ending; requests under way have 30 s") == 1
+    assert server.log.read_text().count("those under way then have 30 s") == 1
 
 
 def test_a_model_that_cannot_be_loaded_is_not_tried_again(model: Path, tmp_path: Path) -> None:

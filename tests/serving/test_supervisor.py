@@ -11,10 +11,11 @@ import pytest
 from rich.console import Console
 
 from kestrel_core.config import RuntimeConfig
-from kestrel_core.triton import supervisor
+from kestrel_core.triton import process, supervisor
 from kestrel_core.triton.installation import Installation
 from kestrel_core.triton.options import ServeOptions
-from kestrel_core.triton.server import _fetch, engine_info_in
+from kestrel_core.triton.probing import fetch
+from kestrel_core.triton.server import engine_info_in
 from kestrel_core.triton.supervisor import Supervisor
 
 
@@ -39,7 +40,7 @@ def run(script: str, folder: Path, host: str = "127.0.0.1", device: str = "cpu")
 
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(supervisor, "MAX_RESTARTS", 1)
+    monkeypatch.setattr(process, "MAX_RESTARTS", 1)
     monkeypatch.setattr(supervisor, "TELL_S", 0.0)
 
 
@@ -129,5 +130,5 @@ def test_what_is_no_answer_of_triton_is_none(said: bytes) -> None:
 
         thread = threading.Thread(target=answer)
         thread.start()
-        assert _fetch(f"http://127.0.0.1:{server.getsockname()[1]}/metrics") is None
+        assert fetch(f"http://127.0.0.1:{server.getsockname()[1]}/metrics") is None
         thread.join()

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from threading import Lock
+from time import perf_counter
 from typing import NamedTuple
 
 import torch
@@ -28,6 +29,7 @@ MAX_BATCH_CROPS = 64  # a crop has some 20 MB of activations
 class Encoded(NamedTuple):
     embeddings: Tensor  # [patches, dim]
     ready: torch.cuda.Event | None  # None: they are ready
+    seconds: Callable[[], float]  # that it took; 0 while they are not ready
 
     def on_current_stream(self) -> Tensor:
         """The embeddings. The current stream waits for them."""
@@ -76,7 +78,7 @@ class CropBatches:
         with self._counting:
             while self._under_way and self._under_way[0][1].query():
                 began, ended = self._under_way.popleft()
-                self._busy_s += began.elapsed_time(ended) / 1e3
+                self._busy_s += _elapsed_s(began, ended)
             return self._busy_s
 
     @property
@@ -123,7 +125,7 @@ class CropBatches:
 
     def _run(self, images: Sequence[PreparedImage]) -> list[Encoded]:
         tilings = [image.tiling for image in images]
-        count = sum(map(num_crops, tilings))
+        count, began_s = sum(map(num_crops, tilings)), perf_counter()
         with torch.cuda.stream(self._stream):
             began = self._event()
             if count <= self._max_crops:
@@ -135,10 +137,12 @@ class CropBatches:
                 features = torch.cat([self._encode(part.to(self._device)) for part in parts])
             embeddings = self._project(features[:count], tilings)
             ready = self._event()
+        seconds = partial(float, perf_counter() - began_s)
         if began is not None and ready is not None:
             self.busy_s()
             self._under_way.append((began, ready))
-        return [Encoded(one, ready) for one in embeddings]
+            seconds = partial(_elapsed_s, began, ready)
+        return [Encoded(one, ready, seconds) for one in embeddings]
 
     def _run_batch(self, images: Sequence[PreparedImage], count: int) -> None:
         """The rows behind the crops hold those of an earlier batch; their features are not read."""
@@ -163,6 +167,10 @@ class CropBatches:
         event = torch.cuda.Event(enable_timing=True)
         event.record()
         return event
+
+
+def _elapsed_s(began: torch.cuda.Event, ended: torch.cuda.Event) -> float:
+    return began.elapsed_time(ended) / 1e3 if ended.query() else 0.0
 
 
 def batch_sizes(max_crops: int) -> list[int]:

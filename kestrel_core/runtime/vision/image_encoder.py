@@ -1,7 +1,8 @@
 """From crops to embeddings. Remembers the last few: a picture asked for again soon is not encoded again."""
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from time import perf_counter
 
 import torch
@@ -11,6 +12,8 @@ from kestrel_core.loop.step import PreparedImage
 from kestrel_core.moondream.vision import Vision
 from kestrel_core.runtime.vision.crop_batches import CropBatches, Encoded
 
+MAX_TIMES = 256  # of pictures; far more than a step or two can have
+
 
 class ImageEncoder:
     def __init__(self, vision: Vision, batches: CropBatches | None = None, max_remembered: int = 8) -> None:
@@ -19,6 +22,9 @@ class ImageEncoder:
         self._batches = batches
         self._remembered: OrderedDict[str, Encoded] = OrderedDict()
         self._max_remembered = max_remembered
+        self._times: OrderedDict[str, Callable[[], float]] = (
+            OrderedDict()
+        )  # of those that were not remembered
         self._before_s = batches.busy_s() if batches is not None else 0.0  # another engine may have used them
         self._encode_s = 0.0
         self.num_encoded = 0
@@ -50,6 +56,10 @@ class ImageEncoder:
                 self._remembered.move_to_end(key)
         return [found[image.key].on_current_stream() for image in images]
 
+    def seconds(self, image: PreparedImage) -> float:
+        """How long a picture took when it was last asked for: 0 if it was remembered, or is under way."""
+        return self._times[image.key]() if image.key in self._times else 0.0
+
     def warm_up(self) -> None:
         """Run every size of batch once, so that no request pays for what is made on first use."""
         if self._batches is not None:
@@ -59,11 +69,16 @@ class ImageEncoder:
         wanted = {image.key: image for image in images}
         found = {key: self._remembered[key] for key in wanted if key in self._remembered}
         fresh = [image for key, image in wanted.items() if key not in found]
+        for key in found:
+            self._times.pop(key, None)
         for image, encoded in zip(fresh, self._compute(fresh), strict=True):
             self.num_encoded += 1
+            self._times[image.key] = encoded.seconds
             found[image.key] = self._remembered[image.key] = encoded
         while len(self._remembered) > self._max_remembered:
             self._remembered.popitem(last=False)
+        while len(self._times) > MAX_TIMES:
+            self._times.popitem(last=False)
         return found
 
     def _compute(self, images: Sequence[PreparedImage]) -> Iterator[Encoded]:
@@ -73,8 +88,9 @@ class ImageEncoder:
         for image in images:
             began = perf_counter()
             embeddings = encode_image(self._vision, torch.from_numpy(image.crops), image.tiling)
-            self._encode_s += perf_counter() - began
-            yield Encoded(embeddings, None)
+            took_s = perf_counter() - began
+            self._encode_s += took_s
+            yield Encoded(embeddings, None, partial(float, took_s))
 
 
 def encode_image(vision: Vision, crops: Tensor, tiling: tuple[int, int]) -> Tensor:

@@ -154,3 +154,13 @@ def test_batches_are_made_and_warmed_up_once_for_all_engines_over_a_model(
     for _ in range(2):
         ImageEncoder(network.vision, batches).warm_up()
     assert sizes == batch_sizes(64)[::-1]
+
+
+@pytest.mark.parametrize("in_batches", [False, True])
+def test_it_tells_how_long_a_picture_took_unless_it_was_remembered(in_batches: bool) -> None:
+    vision = tiny_model(CONFIG).vision
+    encoder = ImageEncoder(vision, CropBatches(vision) if in_batches else None)
+    encoder(PICTURES[0])
+    assert encoder.seconds(PICTURES[0]) > 0 and encoder.seconds(PICTURES[1]) == 0
+    encoder(PICTURES[0])
+    assert encoder.seconds(PICTURES[0]) == 0, "the second time nothing was computed"

@@ -189,7 +189,9 @@ def summary(window: Window, watch: GpuWatch) -> Row:
 
 
 def _stages(window: Window) -> dict[str, float | None]:
-    """Mean milliseconds. Queueing begins with the arrival, so the picture's decoding is part of it."""
+    """Mean milliseconds. What is outside of the steps is queueing here, the picture's decoding included, and
+    the vision encoder is a part of the prefill.
+    """
 
     def mean(value: Callable[[Answered], float]) -> float:
         return fmean(map(value, window.answered))
@@ -200,10 +202,10 @@ def _stages(window: Window) -> dict[str, float | None]:
 
     inside = mean(lambda one: one.usage.ttft_ms + one.usage.decode_time_ms)
     return {
-        "queue_ms": mean(lambda one: one.usage.queue_time_ms),
+        "queue_ms": mean(lambda one: one.usage.queue_time_ms + one.usage.image_time_ms),
         "image_decode_ms": each("kestrel_image_decode_seconds_sum", "kestrel_image_decode_seconds_count"),
         "vision_ms": each("kestrel_vision_encode_seconds_total", "kestrel_images_encoded_total"),
-        "prefill_ms": mean(lambda one: one.usage.prefill_time_ms),
+        "prefill_ms": mean(lambda one: one.usage.prefill_time_ms + one.usage.vision_time_ms),
         "decode_ms": mean(lambda one: one.usage.decode_time_ms),
         "delivery_ms": mean(lambda one: one.latency_ms) - inside,
     }

@@ -187,6 +187,9 @@ class InstantRuntime:
         self.launch_ns = perf_counter_ns() - began
         return launched
 
+    def vision_s(self, image: PreparedImage) -> float:
+        return 0.0
+
     def close(self) -> None:
         pass
 
@@ -209,5 +212,5 @@ class InlineWorkers:
         pass
 
 
-def no_image(source: object, may_decode: Callable[[str], bool]) -> PreparedImage:
+def no_image(source: object, may_decode: Callable[[str], bool], salt: str) -> PreparedImage:
     raise AssertionError("nobody sends a picture here")

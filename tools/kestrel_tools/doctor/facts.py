@@ -97,7 +97,7 @@ def space_on(path: Path) -> tuple[int, int]:
 def port_trouble(name: str, host: str, port: int) -> str:
     """Why a server could not listen there; empty where it could."""
     try:
-        check_ports(host, {name: port})
+        check_ports({name: (host, port)})
     except KestrelError as error:
         return str(error)
     return ""

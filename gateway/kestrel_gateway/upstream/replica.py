@@ -1,0 +1,81 @@
+"""One who answers, and what is known of it: whether it does, since when, and how much it has to do.
+
+Whoever asks it notes here how that went. Only a probe (`probing`) calls a replica well again once it was
+left: one that is ending still finishes what it has, and that says nothing about the next request.
+"""
+
+import asyncio
+import logging
+import math
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from kestrel_core.protocol.about import About
+from kestrel_core.protocol.asking import AsyncCalls
+
+log = logging.getLogger("kestrel.gateway")
+
+
+class Guest(Protocol):
+    """A request that a replica has."""
+
+    def let_go(self) -> None:
+        """The replica has fallen silent: ask another one, if that is still possible."""
+
+
+class Replica:
+    def __init__(self, name: str, calls: AsyncCalls, clock: Callable[[], float] = time.monotonic) -> None:
+        self.name = name
+        self.calls = calls
+        self.about: About | None = None
+        self.num_asked = 0
+        self.doubted = asyncio.Event()  # set: look at it now, and not after the usual pause
+        self._guests: set[Guest] = set()
+        self._is_well: bool | None = None  # nobody has looked yet
+        self._clock = clock
+        self._answered_s = -math.inf
+
+    @property
+    def is_well(self) -> bool:
+        return self._is_well is True
+
+    @property
+    def num_open(self) -> int:
+        return len(self._guests)
+
+    @property
+    def silent_s(self) -> float:
+        """Seconds since its last answer."""
+        return self._clock() - self._answered_s
+
+    def take_in(self, guest: Guest) -> None:
+        self.num_asked += 1
+        self._guests.add(guest)
+
+    def release(self, guest: Guest) -> None:
+        self._guests.discard(guest)
+
+    def has_answered(self) -> None:
+        """A real answer came, or a piece of one."""
+        if self.is_well:
+            self._answered_s = self._clock()
+
+    def is_found_well(self) -> None:
+        if not self.is_well:
+            log.info("upstream %s answers", self.name)
+        self._is_well = True
+        self._answered_s = self._clock()
+
+    def leave(self, why: object) -> None:
+        """It refused, or cannot be reached. Requests that it has may still be answered."""
+        if self._is_well is not False:
+            log.warning("upstream %s gets no more requests: %s", self.name, why)
+            self.doubted.set()
+        self._is_well = False
+
+    def leave_silent(self) -> None:
+        """It says nothing at all: those who wait for it are sent on."""
+        self.leave("it has fallen silent")
+        for guest in tuple(self._guests):
+            guest.let_go()

@@ -1,0 +1,197 @@
+"""One request on its way to a replica that answers it, and to the next one if the first does not.
+
+As long as nothing of the answer has come, a request may be asked elsewhere: a replica that is full, that ends
+or that cannot be reached costs its caller nothing but a little time. Once a piece has come, it may not, since
+an answer would begin twice.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from kestrel_core.protocol.asking import AnswerStream
+from kestrel_core.protocol.errors import (
+    Cancelled,
+    DeadlinePassed,
+    EngineFailed,
+    KestrelError,
+    Overloaded,
+    ServerUnreachable,
+    ShuttingDown,
+)
+from kestrel_core.protocol.messages import Chunk, EngineResult, Request
+from kestrel_gateway.upstream.choosing import choose, digest_of
+from kestrel_gateway.upstream.replica import Replica
+
+FIRST_WAIT_S, MAX_WAIT_S = 0.05, 0.4  # between rounds in which no replica could be reached
+NOBODY = "no server behind this gateway answers at the moment; ask again"
+CANCELLED = "the request was cancelled by its caller"
+
+
+class RoutedStream(AnswerStream[EngineResult]):
+    def __init__(
+        self,
+        replicas: Sequence[Replica],
+        request: Request,
+        patience_s: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._replicas = replicas
+        self._request = request
+        self._digest = digest_of(request.image) if len(replicas) > 1 else None
+        self._clock = clock
+        self._began_s = clock()
+        self._patience_s = patience_s
+        self._wait_s = FIRST_WAIT_S
+        self._tried: dict[Replica, KestrelError] = {}  # in this round
+        self._replica: Replica | None = None
+        self._answers: AnswerStream[EngineResult] | None = None
+        self._has_begun = False
+        self._was_let_go = False
+        self._cancelled = asyncio.Event()
+
+    @property
+    def upstream(self) -> str:
+        """The name of the replica that has the request, or had it last."""
+        return "" if self._replica is None else self._replica.name
+
+    @property
+    def is_done(self) -> bool:
+        return self._answers is not None and self._answers.is_done
+
+    async def start(self) -> None:
+        """Ask a replica; the next one, if this one refuses at once."""
+        while True:
+            self._replica = replica = await self._next()
+            replica.take_in(self)
+            try:
+                self._answers = await replica.calls.open(self._with_time_left())
+                if self._cancelled.is_set():
+                    self._answers.cancel()
+                return
+            except KestrelError as error:
+                self._give_up(error)
+            except BaseException:
+                replica.release(self)
+                raise
+
+    async def next_chunk(self) -> Chunk | None:
+        while True:
+            assert self._answers is not None and self._replica is not None
+            try:
+                chunk = await self._answers.next_chunk()
+            except KestrelError as error:
+                self._give_up(error)
+                await self.start()
+                continue
+            except BaseException:  # the task that reads was cancelled
+                self.cancel()
+                raise
+            self._has_begun = True
+            self._replica.has_answered()
+            if chunk is None:
+                self._replica.release(self)
+            return chunk
+
+    async def result(self) -> EngineResult:
+        while await self.next_chunk() is not None:
+            pass
+        assert self._answers is not None
+        return await self._answers.result()
+
+    def cancel(self) -> None:
+        self._cancelled.set()
+        if self._answers is not None and not self._answers.is_done:
+            self._answers.cancel()
+        if self._replica is not None:
+            self._replica.release(self)
+
+    def let_go(self) -> None:
+        others = any(replica.is_well for replica in self._replicas)
+        if others and not self._has_begun and self._answers is not None:
+            self._was_let_go = True
+            self._answers.cancel()
+
+    def _give_up(self, error: KestrelError) -> None:
+        """Note how the replica failed; raises if asking another one may not be done, or would not help."""
+        replica = self._replica
+        assert replica is not None
+        replica.release(self)
+        self._answers = None
+        if self._was_let_go and not self._cancelled.is_set():
+            self._was_let_go, error = False, ServerUnreachable(NOBODY)
+        if isinstance(error, ServerUnreachable | ShuttingDown):
+            replica.leave(error)
+        elif isinstance(error, EngineFailed):
+            replica.doubted.set()
+        is_ours = isinstance(error, EngineFailed | ServerUnreachable | Overloaded) or type(error) is Cancelled
+        # A request that breaks one engine after the other is not tried on all of them.
+        has_broken_two = isinstance(error, EngineFailed) and any(
+            isinstance(before, EngineFailed) for before in self._tried.values()
+        )
+        if self._has_begun or self._cancelled.is_set() or not is_ours or has_broken_two:
+            raise _told(error, replica.name)
+        self._tried[replica] = error
+
+    async def _next(self) -> Replica:
+        """The best of those not asked yet. If all could not be reached, they are asked again for a while."""
+        while True:
+            left = [replica for replica in self._replicas if replica not in self._tried]
+            if left:
+                well = [replica for replica in left if replica.is_well]
+                return choose(well or left, self._digest)
+            if any(_is_final(error) for error in self._tried.values()) or not self._may_wait():
+                raise self._most_useful()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._cancelled.wait(), self._wait_s)
+            if self._cancelled.is_set():
+                raise Cancelled(CANCELLED)
+            self._wait_s = min(2 * self._wait_s, MAX_WAIT_S)
+            self._tried.clear()
+
+    def _may_wait(self) -> bool:
+        limits = [self._patience_s]
+        if self._request.timeout_s is not None:
+            limits.append(self._request.timeout_s)
+        return self._clock() - self._began_s + self._wait_s < min(limits)
+
+    def _most_useful(self) -> KestrelError:
+        """A full queue says that somebody is there; an engine's own words say more than none."""
+        for replica, error in self._tried.items():
+            if isinstance(error, Overloaded) and not isinstance(error, ShuttingDown):
+                return _told(error, replica.name)
+        for replica, error in self._tried.items():
+            if isinstance(error, EngineFailed):
+                return _told(error, replica.name)
+        return ServerUnreachable(NOBODY)
+
+    def _with_time_left(self) -> Request:
+        timeout_s = self._request.timeout_s
+        if timeout_s is None or not self._was_tried_before:
+            return self._request
+        left_s = timeout_s - (self._clock() - self._began_s)
+        if left_s <= 0:
+            raise DeadlinePassed(f"no server could take the request within {timeout_s:g} s; ask again")
+        return replace(self._request, timeout_s=left_s)
+
+    @property
+    def _was_tried_before(self) -> bool:
+        return bool(self._tried) or self._wait_s > FIRST_WAIT_S
+
+
+def _is_final(error: KestrelError) -> bool:
+    """Whether waiting a second would not change it: a server that starts again does not need longer."""
+    return not isinstance(error, ServerUnreachable | ShuttingDown | Cancelled)
+
+
+def _told(error: KestrelError, name: str) -> KestrelError:
+    """The error for somebody outside, to whom the address of a replica means nothing."""
+    if type(error) is Cancelled or name not in str(error):
+        return error
+    if isinstance(error, DeadlinePassed):
+        return DeadlinePassed("the server gave no answer in the time that it had; ask again")
+    if isinstance(error, ServerUnreachable):
+        return ServerUnreachable("the server went away in the middle of the answer; ask again")
+    return type(error)(str(error).replace(name, "the server"))

@@ -1,0 +1,134 @@
+"""The gateway as a program beside Triton: started, watched, started again when it dies.
+
+`kestrel_gateway` stands above this package and is never imported here. A gateway that dies does not disturb
+Triton, and while Triton is started again the gateway stays and answers 503.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+
+from rich.console import Console
+
+from kestrel_core.triton.banner import say
+from kestrel_core.triton.options import ServeOptions
+from kestrel_core.triton.probing import address, fetch
+from kestrel_core.triton.process import Restarts, again, ending, kill_group, launch
+from kestrel_core.triton.restrictions import SECRET_VARIABLE
+
+PACKAGES = ("kestrel_gateway", "starlette", "uvicorn", "msgspec")
+MODULE = (sys.executable, "-m", "kestrel_gateway")
+IN_ORDER = (0, -signal.SIGTERM)  # a server of uvicorn's finishes its requests, then lets the signal end it
+
+
+def missing_packages() -> list[str]:
+    return [name for name in PACKAGES if find_spec(name) is None]
+
+
+def gateway_flags(options: ServeOptions) -> list[str]:
+    values = {
+        "upstream": address(options.triton_host, options.grpc_port),
+        "host": options.host,
+        "port": options.port,
+        "workers": options.gateway_workers,
+        "drain-s": f"{options.drain_s:g}",
+        "exit-timeout": options.exit_timeout_s,
+        "log-format": options.log_format,
+        "api-keys": options.api_keys,
+        "allow-image-hosts": options.allow_image_hosts,
+    }
+    return [word for name, value in values.items() if value is not None for word in (f"--{name}", str(value))]
+
+
+def gateway_environment(environment: Mapping[str, str], secret: str | None) -> dict[str, str]:
+    """Whatever can be imported here can be imported there: a checkout need not be installed."""
+    found = {**environment, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    return found if secret is None else {**found, SECRET_VARIABLE: secret}
+
+
+class Gateway:
+    """Nothing here waits: whoever keeps Triton calls `watch` as often as it looks after that."""
+
+    def __init__(
+        self,
+        options: ServeOptions,
+        environment: Mapping[str, str],
+        console: Console,
+        program: Sequence[str] = MODULE,
+    ) -> None:
+        self._command = [*program, *gateway_flags(options)]
+        self._environment = environment
+        self._console = console
+        self._url = f"http://{address(options.host, options.port)}/livez"
+        self._restarts = Restarts()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._start_at = 0.0  # when no process runs: the time to start one
+        self._has_been_up = False
+        self._is_ending = False
+        self._failure: int | None = None
+
+    @property
+    def failure(self) -> int | None:
+        """Once it is given up: what the whole command's exit code is to be."""
+        return self._failure
+
+    @property
+    def has_ended(self) -> bool:
+        return self._process is None or self._process.poll() is not None
+
+    @property
+    def ended_in_order(self) -> bool:
+        return self._process is None or self._process.poll() in IN_ORDER
+
+    def is_up(self) -> bool:
+        """Whether it has ever answered. That Triton answers through it is another question."""
+        self._has_been_up = self._has_been_up or (not self.has_ended and fetch(self._url) is not None)
+        return self._has_been_up
+
+    def watch(self) -> None:
+        """Start it when it is time to. Note that it has ended, and decide whether it is started again."""
+        if self._is_ending or self._failure is not None:
+            return
+        if self._process is None:
+            if time.monotonic() >= self._start_at:
+                self._process = launch(self._command, self._environment)
+        elif (code := self._process.poll()) is not None:
+            kill_group(self._process)  # its workers, if it has left any behind
+            self._process = None
+            self._after(code)
+
+    def _after(self, code: int) -> None:
+        if not self._has_been_up:
+            say(
+                self._console,
+                f"the gateway ended ({ending(code)}) before it was ready; what it wrote above says why",
+            )
+            self._failure = 2 if code == 2 else 1  # 2: it cannot be started as asked
+            return
+        pause_s = self._restarts.next_pause_s()
+        say(self._console, f"the gateway ended ({ending(code)}){again(pause_s)}")
+        if pause_s is None:
+            self._failure = 1
+        else:
+            self._start_at = time.monotonic() + pause_s
+
+    def reread_keys(self) -> None:
+        self._send(signal.SIGHUP)
+
+    def ask_to_end(self) -> None:
+        """It says at once that it is not ready, serves on, refuses after a while, finishes, and ends."""
+        self._is_ending = True
+        self._send(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self._is_ending = True
+        if self._process is not None:
+            kill_group(self._process)
+
+    def _send(self, number: signal.Signals) -> None:
+        if self._process is not None:
+            self._process.send_signal(number)

@@ -1,0 +1,34 @@
+"""OpenAI's list of models."""
+
+from collections.abc import Iterator
+
+import pytest
+from gateway_server import Running, running
+
+
+@pytest.fixture
+def gateway() -> Iterator[Running]:
+    with running() as it:
+        it.call_model("moondream-tiny")
+        yield it
+
+
+def test_the_list_holds_the_served_model(gateway: Running) -> None:
+    status, answer, _ = gateway.get("/v1/models")
+    [model] = answer["data"]
+    assert (status, answer["object"], model["object"]) == (200, "list", "model")
+    assert (model["id"], model["root"], model["parent"]) == ("moondream-tiny", "moondream-tiny", None)
+    assert isinstance(model["created"], int)
+
+
+@pytest.mark.parametrize("name", ["moondream-tiny", "moondream"])
+def test_the_model_is_shown_by_its_name_and_by_its_alias(gateway: Running, name: str) -> None:
+    status, model, _ = gateway.get(f"/v1/models/{name}")
+    assert (status, model["id"], model["root"]) == (200, name, "moondream-tiny")
+
+
+@pytest.mark.parametrize("name", ["gpt", "moondream/a@1", "a/b@1", "moondream%2Fa"])
+def test_another_model_is_not_found_whatever_its_name_holds(gateway: Running, name: str) -> None:
+    status, answer, _ = gateway.get(f"/v1/models/{name}")
+    error = answer["error"]
+    assert (status, error["code"], error["param"]) == (404, "model_not_found", "model")
