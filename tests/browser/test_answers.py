@@ -5,7 +5,6 @@ import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
-import gateway_server
 import pytest
 from gateway_server import Running, endless, running
 
@@ -49,14 +48,16 @@ class Gate:
             await asyncio.sleep(0.005)
 
 
-def answering(monkeypatch: pytest.MonkeyPatch, skill: str, **output: Any) -> None:
-    monkeypatch.setitem(gateway_server.OUTPUTS, skill, output)
+@pytest.fixture
+def outputs(gateway: Running) -> Iterator[dict[str, Any]]:
+    """What each skill answers, for one test."""
+    before = dict(gateway.upstream.outputs)
+    yield gateway.upstream.outputs
+    gateway.upstream.outputs.update(before)
 
 
-def test_text_grows_piece_by_piece(
-    gateway: Running, url: str, visit: Visit, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    answering(monkeypatch, "caption", caption="a red circle")
+def test_text_grows_piece_by_piece(gateway: Running, url: str, visit: Visit, outputs: dict[str, Any]) -> None:
+    outputs["caption"] = {"caption": "a red circle"}
     gate = Gate(("text", "a "), ("text", "red "), ("text", "circle"))
     gateway.upstream.scripts = [gate]
     visitor = visit(url)
@@ -70,12 +71,12 @@ def test_text_grows_piece_by_piece(
 
 
 def test_a_thought_shows_its_points_when_its_words_are_hovered(
-    gateway: Running, url: str, visit: Visit, monkeypatch: pytest.MonkeyPatch
+    gateway: Running, url: str, visit: Visit, outputs: dict[str, Any]
 ) -> None:
     # An emoji is one letter to the server and two to JavaScript.
     grounding = [{"start_idx": 8, "end_idx": 14, "points": [[0.25, 0.5], [0.75, 0.5]]}]
     reasoning = {"text": "\N{EYES} I see horses, 2 in all.", "grounding": grounding}
-    answering(monkeypatch, "query", answer="2", reasoning=reasoning)
+    outputs["query"] = {"answer": "2", "reasoning": reasoning}
     gate = Gate(("reasoning", "\N{EYES} I see "), ("reasoning", "horses, 2 in all."), ("text", "2"))
     gateway.upstream.scripts = [gate]
     visitor = visit(url)
@@ -98,16 +99,16 @@ def test_a_thought_shows_its_points_when_its_words_are_hovered(
 
 @pytest.mark.parametrize("width", [360, 900, 1600])
 def test_marks_are_at_the_pixels_that_the_answer_names(
-    url: str, visit: Visit, monkeypatch: pytest.MonkeyPatch, width: int
+    url: str, visit: Visit, outputs: dict[str, Any], width: int
 ) -> None:
     boxes = [
         {"x_min": 0.0721, "y_min": 0.0993, "x_max": 0.3282, "y_max": 0.44},
         {"x_min": 0.0, "y_min": 0.0, "x_max": 1.0, "y_max": 1.0},
     ]
-    answering(monkeypatch, "detect", objects=boxes)
-    answering(monkeypatch, "point", points=[{"x": 0.8301, "y": 0.2197}])
+    outputs["detect"] = {"objects": boxes}
+    outputs["point"] = {"points": [{"x": 0.8301, "y": 0.2197}]}
     path = "M 0 0 L 1 0 L 1 1 L 0 1 Z M 0.25 0.25 L 0.75 0.25 L 0.75 0.75 Z"
-    answering(monkeypatch, "segment", segments=[{"svg_path": path, "bbox": boxes[0]}])
+    outputs["segment"] = {"segments": [{"svg_path": path, "bbox": boxes[0]}]}
     visitor = visit(url, viewport={"width": width, "height": 800})
     [picture] = visitor.boxes("#picture")
     visitor.ask("detect", "thing")
@@ -136,12 +137,10 @@ def assert_at(drawn: dict[str, float], box: dict[str, float], picture: dict[str,
         assert abs(drawn[side] - (picture[start] + box[name] * picture[size])) <= 1, (side, drawn, picture)
 
 
-def test_a_result_and_its_mark_light_up_together(
-    url: str, visit: Visit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_result_and_its_mark_light_up_together(url: str, visit: Visit, outputs: dict[str, Any]) -> None:
     box = {"x_min": 0.1, "y_min": 0.1, "x_max": 0.4, "y_max": 0.4}
     other = {"x_min": 0.5, "y_min": 0.5, "x_max": 0.9, "y_max": 0.9}
-    answering(monkeypatch, "detect", objects=[box, other])
+    outputs["detect"] = {"objects": [box, other]}
     visitor = visit(url)
     visitor.ask("detect", "thing")
     visitor.answered()
@@ -152,14 +151,12 @@ def test_a_result_and_its_mark_light_up_together(
     assert visitor.page.locator(".found .lit .index").text_content() == "1"
 
 
-def test_markup_in_an_answer_or_a_label_stays_text(
-    url: str, visit: Visit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_markup_in_an_answer_or_a_label_stays_text(url: str, visit: Visit, outputs: dict[str, Any]) -> None:
     evil = "<img src=x onerror='window.hit=1'><script>window.hit=1</script>"
     reasoning = {"text": evil, "grounding": [{"start_idx": 0, "end_idx": 9, "points": [[0.5, 0.5]]}]}
-    answering(monkeypatch, "query", answer=evil, reasoning=reasoning)
-    answering(monkeypatch, "segment", segments=[{"svg_path": '"><script>', "bbox": dict.fromkeys(BOX, 0.5)}])
-    answering(monkeypatch, "detect", objects=[{**dict.fromkeys(BOX, 0.5), "x_max": 0.9, "y_max": 0.9}])
+    outputs["query"] = {"answer": evil, "reasoning": reasoning}
+    outputs["segment"] = {"segments": [{"svg_path": '"><script>', "bbox": dict.fromkeys(BOX, 0.5)}]}
+    outputs["detect"] = {"objects": [{**dict.fromkeys(BOX, 0.5), "x_max": 0.9, "y_max": 0.9}]}
     visitor = visit(url)
     visitor.ask("query", evil)
     visitor.answered()
@@ -195,10 +192,8 @@ def test_cancelling_ends_the_request_at_the_server(
     assert visitor.answered()["caption"]
 
 
-def test_what_was_asked_is_listed_and_shown_again(
-    url: str, visit: Visit, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    answering(monkeypatch, "query", answer="green")
+def test_what_was_asked_is_listed_and_shown_again(url: str, visit: Visit, outputs: dict[str, Any]) -> None:
+    outputs["query"] = {"answer": "green"}
     visitor = visit(url)
     visitor.ask("query", "What color?", seed=7)
     visitor.answered()

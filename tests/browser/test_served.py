@@ -22,31 +22,12 @@ Visit = Callable[..., Any]
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    from triton_server import free_ports, served, until
+    from triton_server import served
 
-    folder = tmp_path_factory.mktemp("served")
-    with served(folder / "log", "--demo") as server, (folder / "gateway").open("wb") as log:
-        [port] = free_ports(1)
-        command = [sys.executable, "-m", "kestrel_gateway", "--port", str(port), "--drain-s", "0"]
-        upstream = f"localhost:{server.grpc_port}"
-        process = subprocess.Popen([*command, "--upstream", upstream], cwd=ROOT, stdout=log, stderr=log)
-        try:
-            until(lambda: is_ready(port) or process.poll() is not None, 60)
-            assert process.poll() is None, (folder / "gateway").read_text()
-            yield f"http://localhost:{port}/"
-        finally:
-            process.terminate()
-            process.wait(30)
-
-
-def is_ready(port: int) -> bool:
-    from urllib.request import urlopen
-
-    try:
-        with urlopen(f"http://localhost:{port}/readyz", timeout=5) as answer:
-            return bool(answer.status == 200)
-    except OSError:
-        return False
+    log = tmp_path_factory.mktemp("served") / "log"
+    own = f"{ROOT}/examples/custom_skill.py:Count"
+    with served(log, "--demo", gateway=True, KESTREL_SKILLS=own) as server:
+        yield f"http://localhost:{server.port}/"
 
 
 def test_every_skill_answers_by_clicking(url: str, visit: Visit) -> None:
@@ -94,6 +75,18 @@ def test_a_thought_points_at_what_it_counts(url: str, visit: Visit) -> None:
     assert visitor.page.locator("#marks .lit").count() == 5
 
 
+def test_a_skill_of_the_operators_own_has_a_tab(url: str, visit: Visit) -> None:
+    visitor = visit(url)
+    visitor.page.click("[data-sample='circles.png']")
+    visitor.choose("count")
+    visitor.page.fill("#prompt", "green circle")
+    visitor.page.fill("[data-extra='least']", "6")
+    visitor.page.click("#send")
+    answer = visitor.answered()
+    assert (answer["count"], answer["enough"]) == (5, False)
+    assert "count5" in visitor.text("#answer .numbers")
+
+
 @pytest.fixture(scope="module")
 def snippets(url: str, browser: Any) -> dict[str, dict[str, str]]:
     """What the page offers to copy, by question and by language; copied as a visitor does."""
@@ -107,6 +100,7 @@ def snippets(url: str, browser: Any) -> dict[str, dict[str, str]]:
         "caption": lambda: visitor.ask("caption"),
         "shapes": lambda: visitor.ask("detect", "big shapes", max_objects=3),
         "heart": lambda: visitor.ask("segment", "heart"),
+        "count": lambda: count(visitor),
     }
     found: dict[str, dict[str, str]] = {}
     for name, ask in questions.items():
@@ -121,6 +115,12 @@ def snippets(url: str, browser: Any) -> dict[str, dict[str, str]]:
     assert visitor.complaints() == []
     context.close()
     return found
+
+
+def count(visitor: Any) -> None:
+    visitor.choose("count")
+    visitor.page.fill("[data-extra='least']", "2")
+    visitor.ask("count", "big shapes", max_objects=9)
 
 
 @pytest.mark.parametrize("language", ["curl", "python", "tritonclient"])

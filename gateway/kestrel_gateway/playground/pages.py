@@ -71,11 +71,12 @@ def page_routes(house: House) -> list[Route]:
 
 
 async def answer_about(house: House, request: Request, samples: list[str]) -> Response:
-    """What the page cannot know by itself. Skills of the operator's own would be listed here too."""
+    """What the page cannot know by itself. No skills: the server has not told them yet."""
     port = house.options.upstreams[0].rpartition(":")[2]
     return JSONResponse(
         {
             "model": house.model,
+            "skills": [skill.to_json() for skill in house.skills],
             "samples": samples,
             "has_keys": house.options.api_keys is not None,
             "max_picture_bytes": house.options.max_body_bytes - 2**20,  # a form has words beside its picture

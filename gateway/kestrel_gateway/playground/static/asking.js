@@ -10,9 +10,12 @@ export class Refusal extends Error {
 // Gives the document of the answer. `onPiece(kind, text)` is called with what comes before it.
 export async function ask(question, { key, signal, onPiece }) {
   const headers = key ? { Authorization: `Bearer ${key}` } : {};
+  const path = `/v1/${encodeURIComponent(question.skill.name)}`;
   let response;
   try {
-    response = await fetch(`/v1/${question.skill}`, { method: "POST", body: formOf(question), headers, signal });
+    // A form has only texts. What an own skill's arguments are is told by JSON alone.
+    const body = question.skill.isOwn ? await jsonOf(question) : formOf(question);
+    response = await fetch(path, { method: "POST", body, headers, signal });
   } catch (error) {
     throw lost(error, "The server cannot be reached.");
   }
@@ -26,7 +29,22 @@ export async function ask(question, { key, signal, onPiece }) {
   }
 }
 
-function formOf({ picture, skill, fields, settings, stream }) {
+async function jsonOf({ picture, fields, settings, stream }) {
+  const body = { ...fields, settings, ...(stream ? { stream } : {}) };
+  if (picture) body.image_url = await dataUrl(picture.file);
+  return new Blob([JSON.stringify(body)], { type: "application/json" });
+}
+
+function dataUrl(file) {
+  return new Promise((resolve, reject) => {
+    const reader = new FileReader();
+    reader.onload = () => resolve(reader.result);
+    reader.onerror = () => reject(reader.error);
+    reader.readAsDataURL(file);
+  });
+}
+
+function formOf({ picture, fields, settings, stream }) {
   const form = new FormData();
   if (picture) form.append("image", picture.file, picture.name);
   for (const [name, value] of Object.entries(fields)) form.append(name, String(value));

@@ -2,7 +2,6 @@
 
 import { milliseconds, summaryOf } from "./answer.js";
 import { find, make } from "./dom.js";
-import { skillNamed } from "./skills.js";
 
 export class History {
   #list = find("entries");
@@ -14,12 +13,13 @@ export class History {
 
   add(entry) {
     const { question, document: told, tookMs } = entry;
-    const words = question.fields.question ?? question.fields.object ?? question.fields.length ?? "";
+    const { skill, fields } = question;
+    const words = fields[skill.field] ?? fields.length ?? "";
     const button = make("button", { type: "button", onclick: () => this.#show(button, entry) },
       question.picture ? make("img", { src: question.picture.url, alt: question.picture.name }) : make("span", { class: "blank" }),
       make("span", { class: "said" },
-        make("span", { class: "asked" }, make("b", {}, skillNamed(question.skill).title), words),
-        make("span", { class: "gave" }, summaryOf(told, question.fields.object))),
+        make("span", { class: "asked" }, make("b", {}, skill.title), words),
+        make("span", { class: "gave" }, summaryOf(told, fields.object))),
       make("span", { class: "took" }, milliseconds(tookMs)));
     this.#list.prepend(make("li", {}, button));
     find("history").hidden = false;

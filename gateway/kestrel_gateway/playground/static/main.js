@@ -126,6 +126,7 @@ function writeCode() {
   const question = form.question();
   const { code, note } = snippet(language, question, place);
   find("code").firstElementChild.textContent = code;
+  find("copy").textContent = "Copy";
   find("code-note").replaceChildren(...whereToRun(question.picture), note);
 }
 
@@ -144,7 +145,6 @@ async function copy() {
     getSelection().selectAllChildren(find("code"));
     find("copy").textContent = "Press Ctrl+C";
   }
-  setTimeout(() => (find("copy").textContent = "Copy"), 1600);
 }
 
 async function start() {
@@ -154,6 +154,7 @@ async function start() {
   place.grpc = `${location.hostname}:${about.grpc_port}`;
   place.hasKeys = about.has_keys;
   if (about.has_keys) key.expect();
+  form.offer(about.skills);
   pictures.offer(about.samples, about.max_picture_bytes);
   if (!pictures.current) await pictures.takeSample(about.samples.includes("shapes.png") ? "shapes.png" : about.samples[0]);
 }

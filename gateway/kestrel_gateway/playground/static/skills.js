@@ -1,6 +1,6 @@
 // What each skill is called, which words it takes, which settings, and what to try with a sample.
 
-export const SKILLS = [
+const BUILTIN = [
   {
     name: "query", title: "Query", field: "question", label: "Question", hint: "Ask anything about the picture",
     needsPicture: false, streams: true, settings: ["temperature", "top_p", "max_tokens", "seed"],
@@ -23,7 +23,25 @@ export const SKILLS = [
   },
 ];
 
-export const skillNamed = (name) => SKILLS.find((skill) => skill.name === name);
+// Those the server's model knows: the five of Moondream, then the operator's own. All five until the server has told.
+export function skillsOf(told) {
+  const known = BUILTIN.filter(({ name }) => !told.length || told.some((one) => one.name === name && one.supported));
+  const names = BUILTIN.map(({ name }) => name);
+  return [...known, ...told.filter(({ name, supported }) => supported && !names.includes(name)).map(ownSkill)];
+}
+
+// An own skill's first text that it needs is written where questions are; its other arguments stand among the settings.
+function ownSkill({ name, meaning, image, streams, settings, arguments: all }) {
+  const main = all.find(({ kind, required, choices }) => kind === "string" && required && !choices);
+  return {
+    name, title: name[0].toUpperCase() + name.slice(1), isOwn: true, streams,
+    field: main?.name, label: main?.meaning, hint: main?.meaning, needsPicture: image === "required",
+    settings: settings.filter((setting) => SETTINGS.includes(setting)),
+    extras: all.filter((argument) => argument !== main && argument.name !== "spatial_refs"),
+  };
+}
+
+const SETTINGS = ["temperature", "top_p", "max_tokens", "max_objects", "seed"];
 
 const IDEAS = {
   "shapes.png": {
@@ -44,5 +62,5 @@ const IDEAS = {
 export function ideasFor(skill, sample) {
   if (!skill.field) return [];
   if (!sample) return skill.name === "query" ? ["What is in this picture?"] : [];
-  return IDEAS[sample]?.[skill.field === "question" ? "query" : "object"] ?? [];
+  return IDEAS[sample]?.[skill.field === "question" ? "query" : skill.field] ?? [];
 }

@@ -19,8 +19,9 @@ const shell = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replace
 const python = (value) => (value === true ? "True" : value === false ? "False" : JSON.stringify(value));
 const keywords = (values) => Object.entries(values).map(([name, value]) => `${name}=${python(value)}`);
 
-function writeCurl({ skill, picture, fields, settings, stream }, { origin, hasKeys }) {
+function writeCurl({ skill: { name: skill, isOwn }, picture, fields, settings, stream }, { origin, hasKeys }) {
   const parts = [`curl -sS${stream ? "N" : ""} ${shell(`${origin}/v1/${skill}`)}`];
+  if (isOwn) return writeOwnCurl(skill, picture, { ...fields, settings, ...(stream ? { stream } : {}) }, origin, hasKeys);
   if (hasKeys) parts.push('-H "Authorization: Bearer $KESTREL_API_KEY"');
   // In quotes, curl takes a name as it is, with commas and semicolons.
   if (picture) parts.push(`-F ${shell(`image=@${/^[\w./-]+$/.test(picture.name) ? picture.name : JSON.stringify(picture.name)}`)}`);
@@ -31,7 +32,20 @@ function writeCurl({ skill, picture, fields, settings, stream }, { origin, hasKe
   return parts.join(" \\\n  ");
 }
 
-function writePython({ skill, picture, fields, settings, stream }, { grpc }) {
+// A form has only texts, and an own skill may take numbers: so JSON, with the picture as base64.
+function writeOwnCurl(skill, picture, body, origin, hasKeys) {
+  const text = JSON.stringify(picture ? { ...body, image_url: "" } : body);
+  const key = hasKeys ? ' -H "Authorization: Bearer $KESTREL_API_KEY"' : "";
+  const send = `curl -sSN ${shell(`${origin}/v1/${skill}`)} -H "Content-Type: application/json"${key} -d @-`;
+  if (!picture) return `printf %s ${shell(text)} |\n  ${send}`;
+  return `{ printf %s ${shell(text.slice(0, -2))}; base64 < ${shell(picture.name)} | tr -d '\\n'; printf '"}'; } |\n  ${send}`;
+}
+
+function writePython({ skill: { name: skill, isOwn }, picture, fields, settings, stream }, { grpc }) {
+  if (isOwn) {
+    const given = [python(skill), picture ? python(picture.name) : "None", ...keywords({ ...fields, ...settings })];
+    return `from kestrel_client import Client\n\nwith Client(${python(grpc)}) as client:\n    print(client.ask(${given.join(", ")}).output)`;
+  }
   const { question, object, ...others } = fields;
   const words = question ?? object;
   const given = [
@@ -48,7 +62,8 @@ function writePython({ skill, picture, fields, settings, stream }, { grpc }) {
   return ["from kestrel_client import Client", "", `with Client(${python(grpc)}) as client:`, ...body.map((line) => `    ${line}`)].join("\n");
 }
 
-function writeOpenAI({ skill, picture, fields, settings, stream }, { origin, hasKeys }) {
+function writeOpenAI({ skill: { name: skill, isOwn }, picture, fields, settings, stream }, { origin, hasKeys }) {
+  if (isOwn) return `# OpenAI's API has no way to ask for ${skill}; curl, Python and tritonclient have.`;
   const { max_objects: most, max_tokens: tokens, ...sampling } = settings;
   const isQuery = skill === "query";
   const text = isQuery ? fields.question : `/${skill} ${JSON.stringify({ ...fields, ...(most ? { max_objects: most } : {}) })}`;
@@ -81,15 +96,20 @@ function writeOpenAI({ skill, picture, fields, settings, stream }, { origin, has
   ].join("\n");
 }
 
-const TYPES = {
+const TENSORS = {
+  question: ["object", "BYTES"], object: ["object", "BYTES"], length: ["object", "BYTES"],
   temperature: ["np.float32", "FP32"], top_p: ["np.float32", "FP32"], max_tokens: ["np.int32", "INT32"],
   max_objects: ["np.int32", "INT32"], seed: ["np.int64", "INT64"], reasoning: ["bool", "BOOL"], stream: ["bool", "BOOL"],
 };
 
-function writeTriton({ skill, picture, fields, settings, stream }, { grpc }) {
-  const values = { skill, ...fields, ...settings, ...(stream ? { stream } : {}) };
+function writeTriton({ skill: { name: skill, extras = [] }, picture, fields, settings, stream }, { grpc }) {
+  const own = extras.map(({ name }) => name).filter((name) => !(name in TENSORS) && name in fields);
+  const others = Object.fromEntries(Object.entries(fields).filter(([name]) => !own.includes(name)));
+  const values = { skill, ...others, ...settings, ...(stream ? { stream } : {}) };
+  // Arguments that have no tensor of their own come in one, as JSON.
+  if (own.length) values.arguments = JSON.stringify(Object.fromEntries(own.map((name) => [name, fields[name]])));
   const inputs = Object.entries(values).map(([name, value]) => {
-    const [kind, datatype] = TYPES[name] ?? ["object", "BYTES"];
+    const [kind, datatype] = TENSORS[name] ?? ["object", "BYTES"];
     return `    tensor(${python(name.toUpperCase())}, ${python(value)}${datatype === "BYTES" ? ".encode()" : ""}, ${kind}, "${datatype}"),`;
   });
   return [
