@@ -88,7 +88,7 @@ async def serve(options: GatewayOptions, door: socket.socket) -> int:
         log = Log(options.log_format)
         log.install()
         spans = make_spans()
-        observers = [log] if spans is None else [spans, log]
+        observers: list[Observer] = [log] if spans is None else [spans, log]
         await DrainingServer(server_config(house, observers), house.drain).serve([door])
         send_last(spans)
         return 1 if house.drain.num_open else 0

@@ -5,17 +5,15 @@ reads its body, an error's status and codes from the error classes. What else th
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from kestrel_core.protocol.about import SkillAbout, own_version
 from kestrel_core.protocol.errors import BadCheckpoint, KestrelError
 from kestrel_gateway.docs import schemas
-from kestrel_gateway.docs.openai_answers import ANSWERS
-from kestrel_gateway.docs.schemas import TEXT, Schema, ref
+from kestrel_gateway.docs.of_openai import ANSWERS, OF_OPENAI, OfOpenAI
+from kestrel_gateway.docs.schemas import EXAMPLE_PICTURE, TEXT, Schema, ref
 from kestrel_gateway.errors import TYPES
 from kestrel_gateway.health import LIVE, READY
-from kestrel_gateway.openai.chat import ChatBody
-from kestrel_gateway.openai.reading import OpenAIBody
 
 WORDS = {
     400: "It cannot be served as asked; the message says why.",
@@ -34,16 +32,16 @@ WORDS = {
 }
 OF_READING = (401, 414, 429, 431, 500, 503)
 OF_ASKING = (400, 403, 404, 408, 413, 415, 504, *OF_READING)
-PICTURE = (
-    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAHUlEQVR42mP4jwMwwGgGBEJIIIvC5KgtgdN"
-    "ybAAA8Yd/gSVDee4AAAAASUVORK5CYII="
-)
 EXAMPLES: dict[str, dict[str, Any]] = {
-    "query": {"image_url": PICTURE, "question": "What is in the picture?", "settings": {"max_tokens": 64}},
-    "caption": {"image_url": PICTURE, "length": "short"},
-    "detect": {"image_url": PICTURE, "object": "red circle"},
-    "point": {"image_url": PICTURE, "object": "red circle"},
-    "segment": {"image_url": PICTURE, "object": "red circle"},
+    "query": {
+        "image_url": EXAMPLE_PICTURE,
+        "question": "What is in the picture?",
+        "settings": {"max_tokens": 64},
+    },
+    "caption": {"image_url": EXAMPLE_PICTURE, "length": "short"},
+    "detect": {"image_url": EXAMPLE_PICTURE, "object": "red circle"},
+    "point": {"image_url": EXAMPLE_PICTURE, "object": "red circle"},
+    "segment": {"image_url": EXAMPLE_PICTURE, "object": "red circle"},
 }
 EVENT = {  # each of them
     "type": "object",
@@ -53,43 +51,9 @@ EVENT = {  # each of them
 SKILL_EVENTS = 'data: {"chunk": "A red", "completed": false, "request_id": "1"}\n\n'
 
 
-class OfOpenAI(NamedTuple):
-    """A path of OpenAI's API that takes a body."""
-
-    path: str
-    summary: str
-    body: type[OpenAIBody]
-    answer: str  # the name of its schema
-    example: dict[str, Any]
-    events: str
-
-
-CHAT_MESSAGE = {
-    "role": "user",
-    "content": [
-        {"type": "image_url", "image_url": {"url": PICTURE}},
-        {"type": "text", "text": "What is in the picture?"},
-    ],
-}
-OF_OPENAI = (
-    OfOpenAI(
-        "/v1/chat/completions",
-        "A conversation, with a picture or without one",
-        ChatBody,
-        "ChatCompletion",
-        {"model": "moondream", "messages": [CHAT_MESSAGE], "max_tokens": 64},
-        'data: {"object": "chat.completion.chunk", "choices": [...]}\n\ndata: [DONE]\n\n',
-    ),
-)
-
-
 def document(skills: Sequence[SkillAbout], model: str, has_keys: bool) -> dict[str, Any]:
-    parts = schemas.shared() | ANSWERS
     paths: dict[str, Any] = {f"/v1/{skill.name}": {"post": _skill(skill)} for skill in skills}
-    for known in OF_OPENAI:
-        body, more = schemas.of_body(known.body)
-        parts |= more
-        paths[known.path] = {"post": _openai(known, body)}
+    paths |= {path: {"post": _openai(path, known)} for path, known in OF_OPENAI.items()}
     paths |= {path: {"get": operation} for path, operation in _reading()}
     security: list[dict[str, list[str]]] = [{"bearer": []}, {"moondream": []}]
     for path, methods in paths.items():
@@ -109,7 +73,7 @@ def document(skills: Sequence[SkillAbout], model: str, has_keys: bool) -> dict[s
         "tags": [{"name": name} for name in ("skills", "openai", "server")],
         "paths": paths,
         "components": {
-            "schemas": parts,
+            "schemas": schemas.parts([known.body for known in OF_OPENAI.values()]) | ANSWERS,
             "responses": {str(status): _refusal(status) for status in WORDS},
             "headers": HEADERS,
             "parameters": PARAMETERS,
@@ -145,15 +109,16 @@ def _skill(skill: SkillAbout) -> dict[str, Any]:
     }
 
 
-def _openai(path: OfOpenAI, body: Schema) -> dict[str, Any]:
-    content = {"schema": body, "examples": {"picture": {"value": path.example}}}
+def _openai(path: str, known: OfOpenAI) -> dict[str, Any]:
+    example = {"model": "moondream", **known.example}
+    content = {"schema": ref(known.body.__name__), "examples": {"picture": {"value": example}}}
     return {
-        "operationId": path.path.removeprefix("/v1/").replace("/", "_"),
+        "operationId": _id(path.removeprefix("/v1/")),
         "tags": ["openai"],
-        "summary": path.summary,
+        "summary": known.summary,
         "parameters": _of_every_request(),
         "requestBody": {"required": True, "content": {"application/json": content}},
-        "responses": _responses(ref(path.answer), OF_ASKING, path.events),
+        "responses": _responses(ref(known.answer), OF_ASKING, known.events),
     }
 
 
@@ -240,13 +205,14 @@ PARAMETERS = {
     "RequestId": {
         "name": "X-Request-Id",
         "in": "header",
-        "schema": TEXT | {"pattern": "^[!-~]{1,128}$"},
-        "description": "Comes back with the answer, and stands in logs and traces.",
+        "schema": TEXT,
+        "description": "Up to 128 visible ASCII letters, which come back with the answer and stand in logs "
+        "and traces. Any other is replaced.",
     },
     "Trace": {
         "name": "traceparent",
         "in": "header",
-        "schema": TEXT | {"pattern": "^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$"},
-        "description": "The caller's span, as W3C writes it.",
+        "schema": TEXT,
+        "description": "The caller's span, as W3C writes it. Any other begins a trace of its own.",
     },
 }

@@ -1,7 +1,7 @@
 """JSON schemas of what is sent and what comes back, made from the registries that check and write them."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_args
 
 import msgspec
@@ -21,6 +21,11 @@ PICTURE: Schema = TEXT | {
     "minLength": 1,
     "description": "A data URL (data:image/jpeg;base64,...) or base64 of the file.",
 }
+
+EXAMPLE_PICTURE = (
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAIAAABLbSncAAAAHUlEQVR42mP4jwMwwGgGBEJIIIvC5KgtgdN"
+    "ybAAA8Yd/gSVDee4AAAAASUVORK5CYII="
+)
 
 
 def ref(name: str) -> Schema:
@@ -57,15 +62,10 @@ def _values(argument: Argument) -> Schema:
         return {"anyOf": [one, {"type": "array", "items": one, "maxItems": argument.max_items}]}
     if argument.kind is list:
         return {"type": "array", "maxItems": argument.max_items}
-    if argument.kind is str:
-        words: Schema = {"enum": list(argument.choices)} if argument.choices else {}
-        # Bytes are counted, and a letter has at least one.
-        return (
-            TEXT
-            | {"maxLength": argument.max_bytes}
-            | ({"pattern": r"\S"} if argument.required else {})
-            | words
-        )
+    if argument.choices:
+        return {"enum": list(argument.choices)}
+    if argument.kind is str:  # bytes are counted, and a letter has at least one
+        return TEXT | {"maxLength": argument.max_bytes} | ({"pattern": r"\S"} if argument.required else {})
     limits = {"minimum": argument.least, "maximum": argument.most}
     finite = {key: value for key, value in limits.items() if math.isfinite(value)}
     return {"type": KINDS[argument.kind]} | finite if argument.kind in KINDS else {}
@@ -140,34 +140,32 @@ def skill_answer(skill: SkillAbout) -> Schema:
     return _object(own | properties, required)
 
 
-def of_body(kind: type[OpenAIBody]) -> tuple[Schema, dict[str, Schema]]:
-    """A body of OpenAI's API, and the parts it refers to."""
-    _, parts = msgspec.json.schema_components([kind], ref_template=REF)
-    parts = {name: _without_null_defaults(part) for name, part in parts.items()}
-    body = parts.pop(kind.__name__)
-    for name, harmless in kind.unserved.items():
-        body["properties"][name] = {"enum": [*harmless, None], "description": "Not served; may be sent so."}
-    for name in kind.ignored:
-        body["properties"][name] = {"description": "Taken, and ignored."}
-    return body | {"additionalProperties": False}, parts
-
-
-def shared() -> dict[str, Schema]:
-    _, parts = msgspec.json.schema_components([Usage, Box, Point], ref_template=REF)
-    return {name: _without_null_defaults(part) for name, part in parts.items()} | {"Error": ERROR}
+def parts(bodies: Sequence[type[OpenAIBody]]) -> dict[str, Schema]:
+    """The schemas that others refer to, OpenAI's bodies among them."""
+    _, made = msgspec.json.schema_components([Usage, Box, Point, *bodies], ref_template=REF)
+    made = {name: _without_noise(part) for name, part in made.items()}
+    for kind in bodies:
+        body = made[kind.__name__]
+        body["additionalProperties"] = False
+        for name, harmless in kind.unserved.items():
+            words = "Not served; may be sent so."
+            body["properties"][name] = {"enum": [*harmless, None], "description": words}
+        for name in kind.ignored:
+            body["properties"][name] = {"description": "Taken, and ignored."}
+    return made | {"Error": ERROR}
 
 
 def _object(properties: Mapping[str, Schema], required: Iterable[str] = ()) -> Schema:
     return {"type": "object", "properties": dict(properties), "required": list(required)}
 
 
-def _without_null_defaults(schema: Any) -> Any:
+def _without_noise(schema: Any) -> Any:
     if isinstance(schema, list):
-        return [_without_null_defaults(one) for one in schema]
+        return [_without_noise(one) for one in schema]
     if not isinstance(schema, dict):
         return schema
     return {
-        name: _without_null_defaults(value)
+        name: _without_noise(value)
         for name, value in schema.items()
         if name != "title" and not (name == "default" and value is None)
     }
