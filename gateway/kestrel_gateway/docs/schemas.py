@@ -144,6 +144,7 @@ def parts(bodies: Sequence[type[OpenAIBody]]) -> dict[str, Schema]:
     """The schemas that others refer to, OpenAI's bodies among them."""
     _, made = msgspec.json.schema_components([Usage, Box, Point, *bodies], ref_template=REF)
     made = {name: _without_noise(part) for name, part in made.items()}
+    made["Usage"]["required"] = list(made["Usage"]["properties"])  # what has a default is written too
     for kind in bodies:
         body = made[kind.__name__]
         body["additionalProperties"] = False
