@@ -23,8 +23,8 @@ ROOT = Path(__file__).parents[1]
 PAGES = (
     "README.md",
     "docs/interface.md",
-    "docs/gateway.md",
     "docs/architecture.md",
+    "docs/gateway.md",
     "client/README.md",
     "docker/README.md",
 )
@@ -95,7 +95,7 @@ def test_a_python_example_runs(code: str, server: Any, monkeypatch: pytest.Monke
         asyncio.run(outcome)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/interface.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/interface.md", "docs/gateway.md"])
 def test_tables_are_those_of_the_code(page: str) -> None:
     spec = importlib.util.spec_from_file_location("write_tables", ROOT / "docs/write_tables.py")
     assert spec is not None and spec.loader is not None
