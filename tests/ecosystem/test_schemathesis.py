@@ -36,7 +36,7 @@ def tried(port: int, folder: Path, phases: str, max_examples: int) -> None:
             *(SCHEMATHESIS, f"--config-file={CONFIG}", "run", f"http://127.0.0.1:{port}/openapi.json"),
             *("--mode=all", f"--phases={phases}", f"--max-examples={max_examples}", f"--seed={SEED}"),
             *("--request-timeout=30", "--workers=1", "--continue-on-failure"),
-            *("--generation-database=none", "--no-color"),
+            *("--generation-database=none", "--suppress-health-check=all", "--no-color"),
         ],
         cwd=folder,  # it leaves files behind
         env=variables(folder),

@@ -79,7 +79,7 @@ def settings_of(skill: SkillAbout) -> dict[str, Schema]:
         made[name] = of_argument(SETTINGS[name].argument, shown)
     for old, name in OLD_NAMES.items():
         if name in made:
-            made[old] = made[name] | {"deprecated": True, "description": f"The older name of {name}."}
+            made[name]["description"] += f" Its older name {old} is taken too."
     return made
 
 
