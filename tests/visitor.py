@@ -52,7 +52,7 @@ class Visitor:
         self.choose(skill)
         if words:
             self.page.fill("#prompt", words)
-        if settings and not self.page.is_visible(".fields"):
+        if settings and not self.page.locator("#settings[open]").count():
             self.page.click("#settings summary")
         for name, value in settings.items():
             self.page.fill(f"#{name}", str(value))
