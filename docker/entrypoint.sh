@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Flags go to `kestrel serve`; anything else is a command to run in its place: kestrel schedule "...", bash
+# Flags go to `kestrel serve`, which starts Triton and the gateway; anything else is a command to run in its place:
+# kestrel gateway --host 0.0.0.0 --upstream server:8001, kestrel schedule "...", bash
 # All ports listen on 0.0.0.0, since a container's own 127.0.0.1 cannot be reached from outside; a --host among
 # the flags comes later and wins.
 set -euo pipefail

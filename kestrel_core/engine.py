@@ -80,7 +80,7 @@ class EngineStream(AnswerStream[EngineResult]):
             if isinstance(event, Chunk):
                 self._chunks.append(event)
             elif isinstance(event, Finished):
-                if event.rest.text:
+                if event.rest.text or event.rest.logprobs:
                     self._chunks.append(event.rest)
                 self._ending = typed(event.result)
             else:

@@ -7,11 +7,13 @@ pages, positions, prefixes, order or draws is either noticed at once or changes 
 
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 from zlib import crc32
+
+from fake_preparation import FakeWorkers, fake_prepare
 
 from kestrel_core.intake.tokenizer import Tokenizer
 from kestrel_core.loop.inbox import Ticket
@@ -20,7 +22,7 @@ from kestrel_core.loop.preparation import PrepareImage
 from kestrel_core.loop.step import Coord, Input, Kind, PreparedImage, Sample, Size, Span, StepPlan
 from kestrel_core.loop.step_loop import QueueLimits, StepLoop
 from kestrel_core.moondream.config import MOONDREAM3, Captions, MoondreamConfig, Template, Templates
-from kestrel_core.protocol.errors import BadImage, KestrelError
+from kestrel_core.protocol.errors import KestrelError
 from kestrel_core.protocol.messages import Chunk, Event, Finished, Request, parse_settings
 from kestrel_core.scheduler.pages import PagePool
 from kestrel_core.scheduler.prefix_cache import PrefixCache
@@ -212,51 +214,6 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now_s
-
-
-class FakeWorkers:
-    """In place of worker threads: prepares requests with a picture when a test says so, the others now."""
-
-    def __init__(self) -> None:
-        self.waiting: deque[Callable[[], None]] = deque()
-        self.is_shut_down = False
-
-    def submit(self, work: Callable[[Ticket], None], ticket: Ticket, /) -> None:
-        if self.is_shut_down:
-            raise RuntimeError("cannot schedule new futures after shutdown")
-        if ticket.request.image is None:
-            work(ticket)
-        else:
-            self.waiting.append(lambda: work(ticket))
-
-    def run(self, count: int | None = None) -> None:
-        for _ in range(len(self.waiting) if count is None else min(count, len(self.waiting))):
-            self.waiting.popleft()()
-
-    def shutdown(self) -> None:
-        self.is_shut_down = True
-        self.run()
-
-
-class Pixels(NamedTuple):
-    """In place of an array."""
-
-    nbytes: int
-
-
-def fake_prepare(source: object, may_decode: Callable[[str], bool], salt: str = "") -> PreparedImage | None:
-    """The key of a picture is the picture itself, and decoded it takes 100 bytes for each of its own.
-
-    Some are no pictures. Nothing is remembered. Keys are not salted, so that only the root parts salts.
-    """
-    assert isinstance(source, bytes)
-    if not may_decode(source.decode()):
-        return None
-    if source == b"damaged":
-        raise BadImage("the image is damaged")
-    if source == b"unheard of":
-        raise ZeroDivisionError
-    return PreparedImage(source.decode(), None, (1, 1), Pixels(100 * len(source)))
 
 
 @dataclass(eq=False)

@@ -10,17 +10,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import uvicorn
-
 from kestrel_core.protocol.about import About
 from kestrel_core.protocol.asking import AnswerStream, AsyncCalls
 from kestrel_core.protocol.errors import Cancelled, KestrelError
-from kestrel_core.protocol.messages import Chunk, EngineResult, Request, Usage
+from kestrel_core.protocol.messages import Chunk, EngineResult, FinishReason, Request, Usage
 from kestrel_core.protocol.results import typed
-from kestrel_gateway.app import make_app
+from kestrel_core.protocol.wire import encode_request
 from kestrel_gateway.house import House
 from kestrel_gateway.options import GatewayOptions
-from kestrel_gateway.serving import DrainingServer, listening
+from kestrel_gateway.serving import DrainingServer, listening, server_config
 from kestrel_gateway.visits import Observer
 
 USAGE = Usage(740, 3, 730, 0.5, 12.5, 45.2, 15.0)
@@ -65,14 +63,11 @@ async def endless(request: Request) -> AsyncIterator[Chunk]:
 
 
 class FakeAnswer(AnswerStream[EngineResult]):
-    def __init__(
-        self, request: Request, script: Script, usage: Usage, outputs: dict[str, dict[str, Any]]
-    ) -> None:
+    def __init__(self, request: Request, script: Script, result: EngineResult) -> None:
         self.request = request
-        self.usage = usage
-        self.outputs = outputs
         self.is_cancelled = threading.Event()
         self._chunks = script(request)
+        self._result = result
         self._reading: asyncio.Future[Chunk] | None = None
         self._done = False
 
@@ -105,8 +100,7 @@ class FakeAnswer(AnswerStream[EngineResult]):
     async def result(self) -> EngineResult:
         while await self.next_chunk() is not None:
             pass
-        output = self.outputs.get(self.request.skill, {"text": "done"})
-        return typed(EngineResult(self.request.request_id, "stop", output, self.usage))
+        return typed(self._result)
 
 
 class FakeUpstream(AsyncCalls):
@@ -118,11 +112,15 @@ class FakeUpstream(AsyncCalls):
         self.answers: list[FakeAnswer] = []
         self.usage = USAGE
         self.outputs = dict(OUTPUTS)
+        self.finish_reason: FinishReason = "stop"
 
     async def open(self, request: Request) -> FakeAnswer:
+        encode_request(request)  # which refuses what a client would refuse to send
         script = self.scripts.pop(0) if self.scripts else well
         self.asked.append(request)
-        self.answers.append(FakeAnswer(request, script, self.usage, self.outputs))
+        output = self.outputs.get(request.skill, {"text": "done"})
+        result = EngineResult(request.request_id, self.finish_reason, output, self.usage)
+        self.answers.append(FakeAnswer(request, script, result))
         return self.answers[-1]
 
 
@@ -185,15 +183,7 @@ def running(
     house = House(given, upstream)
     for replica in house.upstream.replicas:
         replica.is_found_well()
-    config = uvicorn.Config(
-        make_app(house, observers),
-        http="httptools",
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-    )
-    server = DrainingServer(config, house.drain)
+    server = DrainingServer(server_config(house, observers), house.drain)
     with listening("127.0.0.1", 0) as door:
         port = door.getsockname()[1]
         thread = threading.Thread(target=lambda: asyncio.run(server.serve([door])))

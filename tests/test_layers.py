@@ -69,6 +69,7 @@ RESERVED = {
         "kestrel_core.moondream.ops.head_kernels",
     },
     "triton_python_backend_utils": {"kestrel_core.triton.model"},
+    "opentelemetry": {"kestrel_core.triton.tracing", "gateway"},
     "asyncio": {"engine", "client", "gateway", "cli", "tools"},
 }
 

@@ -156,9 +156,11 @@ class Served:
 
 
 @contextmanager
-def served(log: Path, *arguments: str, gateway: bool = False, **environment: str) -> Iterator[Served]:
+def served(
+    log: Path, *arguments: str, gateway: bool = False, ports: list[int] | None = None, **environment: str
+) -> Iterator[Served]:
     """`kestrel serve` on free ports, ready. Its variables are `environment` and no others of ours."""
-    ports = free_ports(4) if gateway else [*free_ports(3), 0]
+    ports = ports or (free_ports(4) if gateway else [*free_ports(3), 0])
     flags = [*port_flags(ports), "--drain-s=0"]
     kept = {name: value for name, value in os.environ.items() if not name.startswith("KESTREL_")}
     with log.open("wb") as output:

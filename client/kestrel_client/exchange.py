@@ -138,11 +138,11 @@ class Exchange:
     def rest(self) -> Chunk | None:
         """The text that came with the last response, once. Raises the error of a request that failed."""
         self.ending()
-        if self._finished is None or not self._finished.rest.text:
+        finished = self._finished
+        if finished is None or not (finished.rest.text or finished.rest.logprobs):
             return None
-        rest = self._finished.rest
-        self._finished = self._finished._replace(rest=rest._replace(text=""))
-        return rest
+        self._finished = finished._replace(rest=finished.rest._replace(text="", logprobs=()))
+        return finished.rest
 
     def ending(self) -> EngineResult:
         assert self._ending is not None

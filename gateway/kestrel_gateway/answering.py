@@ -62,7 +62,7 @@ async def answer_whole(
     """The answer in one piece. Raises `ClientGone` if nobody waits for it any more."""
     async with _watched(receive) as gone, await _unless(gone, upstream.open(request)) as stream:
         result: EngineResult = await _unless(gone, stream.result())
-        _note_who(visit, stream)
+    visit.upstream = getattr(stream, "upstream", "")
     visit.saw_result(result)
     return result
 
@@ -124,16 +124,16 @@ class EventResponse:
         finally:
             reading.cancel()
         result = await stream.result()
-        _note_who(self._visit, stream)
+        self._visit.upstream = getattr(stream, "upstream", "")
         self._visit.saw_result(result)
         await self._write(send, self._writer.last(result), gone)
 
     async def _write(self, send: Send, events: Iterable[bytes], gone: "asyncio.Future[None]") -> None:
-        data = b"".join(events)
+        beginning = () if self._has_begun else self._writer.first()
+        data = b"".join((*beginning, *events))  # in this order: a writer may count its events
         if not self._has_begun:
             self._has_begun = True
             await send({"type": "http.response.start", "status": 200, "headers": EVENT_HEADERS})
-            data = b"".join(self._writer.first()) + data
         if data:
             await self._send(send, {"type": "http.response.body", "body": data, "more_body": True}, gone)
 
@@ -144,10 +144,6 @@ class EventResponse:
                 await send(message)
         except TimeoutError:
             raise ClientGone("the client did not read its answer") from None
-
-
-def _note_who(visit: Visit, stream: AnswerStream[Any]) -> None:
-    visit.upstream = getattr(stream, "upstream", "")
 
 
 @asynccontextmanager

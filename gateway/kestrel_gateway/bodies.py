@@ -1,10 +1,13 @@
 """Reads the body of a request: limits first, then bytes, then JSON or the fields of a form."""
 
 import asyncio
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import msgspec
-from starlette.formparsers import MultiPartException
+from python_multipart.multipart import parse_options_header
+from starlette.datastructures import Headers
+from starlette.formparsers import MultiPartException, MultiPartParser
 from starlette.requests import ClientDisconnect, Request
 
 from kestrel_core.protocol.errors import InvalidRequest
@@ -13,6 +16,10 @@ from kestrel_gateway.errors import BodyTooLarge, ClientGone, SlowSender, Unsuppo
 from kestrel_gateway.options import GatewayOptions
 
 Body = dict[str, Any]
+MARKS = (b",", b"[", b"{")  # one of them stands before each value of JSON but the first
+SLICE_BYTES = 2**20  # that are worked on before others get their turn
+MAX_FILES = 4
+MAX_FIELDS = 64
 _decoder = msgspec.json.Decoder()
 
 
@@ -27,7 +34,16 @@ async def read_json(request: Request, options: GatewayOptions) -> Body:
         raise UnsupportedMedia(
             f'the content type is "{shown(given)}"; send JSON with "Content-Type: application/json"'
         )
-    return parse_json(await read_bytes(request, options), options.max_values)
+    data = await read_bytes(request, options)
+    num_values = 0
+    for start in range(0, len(data), SLICE_BYTES):
+        num_values += count_values(data, start, start + SLICE_BYTES)
+        if start:
+            await asyncio.sleep(0)
+    body = decode_json(data, num_values, options.max_values)
+    if not isinstance(body, dict):
+        raise InvalidRequest('the body must be a JSON object, such as {"question": "What is this?"}')
+    return body
 
 
 async def read_bytes(request: Request, options: GatewayOptions) -> bytes:
@@ -36,6 +52,9 @@ async def read_bytes(request: Request, options: GatewayOptions) -> bytes:
     declared = request.headers.get("content-length", "0")
     if not declared.isdecimal() or int(declared) > limit:
         raise too_large
+    encoding = request.headers.get("content-encoding", "identity").strip().lower()
+    if encoding != "identity":
+        raise UnsupportedMedia(f'the body is encoded as "{shown(encoding)}"; send it as it is')
     parts, size = [], 0
     try:
         async with asyncio.timeout(options.body_timeout_s):
@@ -53,36 +72,58 @@ async def read_bytes(request: Request, options: GatewayOptions) -> bytes:
     return b"".join(parts)
 
 
-def parse_json(data: bytes, max_values: int) -> Body:
-    """Values are counted before they are made: a text needs no comma, a million small values do."""
-    if sum(data.count(mark) for mark in (b",", b"[", b"{")) > max_values:
+def count_values(data: bytes, start: int = 0, stop: int | None = None) -> int:
+    """At least as many as there are: a long text needs none of the marks, a million small values do."""
+    return sum(data.count(mark, start, stop) for mark in MARKS)
+
+
+def decode_json(data: bytes, num_values: int, max_values: int) -> Any:
+    """Values have been counted before they are made."""
+    if num_values > max_values:
         raise InvalidRequest(f"the JSON has more than {max_values:,} values, which is the limit")
     try:
-        body = _decoder.decode(data)
+        return _decoder.decode(data)
     except RecursionError:
         raise InvalidRequest("the JSON is nested too deeply") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InvalidRequest(f"the body is not JSON: {shown(str(error))}") from None
-    if not isinstance(body, dict):
-        raise InvalidRequest('the body must be a JSON object, such as {"question": "What is this?"}')
-    return body
+
+
+class InMemoryParser(MultiPartParser):
+    spool_max_size = 2**40  # the body is in memory already; no file of it on a disk
 
 
 async def read_form(request: Request, options: GatewayOptions) -> Body:
     """The fields of a multipart form: texts as `str`, files as `bytes`."""
+    _, parameters = parse_options_header(request.headers.get("content-type", ""))
+    charset = parameters.get(b"charset", b"utf-8").lower()
+    if charset not in (b"utf-8", b"utf8", b"us-ascii"):  # some that Python knows take time squared
+        raise UnsupportedMedia(f'the form\'s charset is "{shown(charset.decode("latin-1"))}"; send UTF-8')
     data = await read_bytes(request, options)
-
-    async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": data}
-
-    again = Request(request.scope, receive)
+    parser = InMemoryParser(
+        Headers({"content-type": request.headers["content-type"]}),
+        _slices(data),
+        max_files=MAX_FILES,
+        max_fields=MAX_FIELDS,
+        max_part_size=options.max_body_bytes,
+    )
     try:
-        async with again.form(max_files=4, max_fields=64, max_part_size=options.max_body_bytes) as form:
-            fields: Body = {}
-            for name, value in form.multi_items():
-                if name in fields:
-                    raise InvalidRequest(f"{shown(name)} is given twice")
-                fields[name] = value if isinstance(value, str) else await value.read()
-            return fields
+        async with asyncio.timeout(options.body_timeout_s):
+            form = await parser.parse()
     except MultiPartException as error:
         raise InvalidRequest(f"the form cannot be read: {shown(error.message)}") from None
+    except TimeoutError:
+        raise InvalidRequest("the form takes too long to read; is its boundary in its files too?") from None
+    fields: Body = {}
+    for name, value in form.multi_items():
+        if name in fields:
+            raise InvalidRequest(f"{shown(name)} is given twice")
+        fields[name] = value if isinstance(value, str) else await value.read()
+    await form.close()
+    return fields
+
+
+async def _slices(data: bytes) -> AsyncGenerator[bytes, None]:
+    for start in range(0, len(data), SLICE_BYTES):
+        yield data[start : start + SLICE_BYTES]
+        await asyncio.sleep(0)

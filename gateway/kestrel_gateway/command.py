@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from kestrel_gateway.options import GatewayOptions
+from kestrel_core.protocol.errors import InvalidRequest
+from kestrel_gateway.options import LIMITS, GatewayOptions, read_limits
 
 if TYPE_CHECKING:
     from kestrel_core.cli.options import Commands
@@ -66,7 +67,20 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--allow-image-hosts",
         default="",
         metavar="HOST,...",
-        help="whose pictures may be fetched, if a request names their address (default: nobody's)",
+        help="whose pictures may be fetched, if a request names their address; *.example.com is every host "
+        "below that one (default: nobody's)",
+    )
+    parser.add_argument(
+        "--limit",
+        action="append",
+        default=[],
+        metavar="NAME=NUMBER",
+        help="another limit than the default, as often as needed: " + ", ".join(LIMITS),
+    )
+    parser.add_argument(
+        "--new-key",
+        metavar="NAME",
+        help="print a new key and the lines of --api-keys that let it in; start nothing",
     )
 
 
@@ -80,12 +94,26 @@ def options_from(given: argparse.Namespace) -> GatewayOptions:
         drain_s=given.drain_s,
         exit_timeout_s=given.exit_timeout,
         log_format=given.log_format,
-        image_hosts=tuple(host for host in given.allow_image_hosts.split(",") if host),
+        image_hosts=tuple(host.strip() for host in given.allow_image_hosts.split(",") if host.strip()),
         secret=os.environ.get(SECRET, ""),
+        **read_limits(given.limit),
     )
 
 
 def _run(given: argparse.Namespace, console: Console) -> int:
+    if given.new_key is not None:
+        return _print_new_key(given.new_key, console)
     from kestrel_gateway.serving import run
 
+    if given.workers < 1:
+        raise InvalidRequest(f"--workers is {given.workers}; it must be 1 or more")
     return run(options_from(given))
+
+
+def _print_new_key(name: str, console: Console) -> int:
+    from kestrel_gateway.key_file import make_key
+
+    key, lines = make_key(name)
+    text = f"The key of {name}, which is shown once:\n\n{key}\n\nIn the file of --api-keys:\n\n{lines}"
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
+    return 0

@@ -4,15 +4,16 @@ The errors of the engine and of the protocol bring their status with them (`kest
 those here are about HTTP alone.
 """
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import ClassVar
 
 import msgspec
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from kestrel_core.protocol.errors import Cancelled, InvalidRequest, KestrelError
+from kestrel_core.protocol.names import shown
 
 TYPES = {
     400: "invalid_request_error",
@@ -22,6 +23,7 @@ TYPES = {
     405: "invalid_request_error",
     408: "timeout_error",
     413: "invalid_request_error",
+    414: "invalid_request_error",
     415: "invalid_request_error",
     429: "rate_limit_error",
     431: "invalid_request_error",
@@ -35,9 +37,19 @@ RETRY_LATER_S = 2
 
 
 class HttpError(KestrelError):
-    """An error that only HTTP knows. It never travels to Triton, so it has no wire code of its own."""
+    """An error that only HTTP knows. It never travels to Triton: its code is none of the wire's."""
 
-    closes: ClassVar[bool] = False  # the connection: its body has not been read
+    code = "HTTP"
+
+
+class BadHttp(HttpError):
+    reason = "bad_http"
+    status = 400
+
+
+class FetchFailed(HttpError):
+    reason = "image_fetch_failed"
+    status = 400
 
 
 class Unauthorized(HttpError):
@@ -60,26 +72,34 @@ class UnknownModel(NotFound):
 
 
 class WrongMethod(HttpError):
+    """`allow`: the methods that there are."""
+
     reason = "method_not_allowed"
     status = 405
+
+    def __init__(self, text: str, allow: str = "") -> None:
+        super().__init__(text)
+        self.allow = allow
 
 
 class SlowSender(HttpError):
     reason = "body_timeout"
     status = 408
-    closes = True
 
 
 class BodyTooLarge(HttpError):
     reason = "payload_too_large"
     status = 413
-    closes = True
+
+
+class TargetTooLong(HttpError):
+    reason = "uri_too_long"
+    status = 414
 
 
 class UnsupportedMedia(HttpError):
     reason = "unsupported_media_type"
     status = 415
-    closes = True
 
 
 class RateLimited(HttpError):
@@ -91,6 +111,18 @@ class RateLimited(HttpError):
     def __init__(self, text: str, after_s: float = RETRY_AFTER_S) -> None:
         super().__init__(text)
         self.after_s = after_s
+
+
+class HeadersTooLarge(HttpError):
+    reason = "headers_too_large"
+    status = 431
+
+
+class Busy(HttpError):
+    """The gateway itself has no room at the moment."""
+
+    reason = "overloaded"
+    status = 503
 
 
 class ClientGone(Cancelled):
@@ -113,10 +145,11 @@ def blaming(param: str) -> Iterator[None]:
 def of_framework(error: HTTPException, method: str, path: str) -> KestrelError:
     """Starlette's own errors: a path or a method that there is not."""
     if error.status_code == 405:
-        allowed = (error.headers or {}).get("Allow", "other methods")
-        return WrongMethod(f"{method} is not for {path}; it takes {allowed}")
+        allowed = (error.headers or {}).get("Allow", "")
+        what = f"{method} is not for {shown(path)}; it takes {allowed or 'other methods'}"
+        return WrongMethod(what, allowed)
     if error.status_code == 404:
-        return NotFound(f"there is no {path}; /docs lists what there is")
+        return NotFound(f"there is no {shown(path)}; /docs lists what there is")
     return InvalidRequest(str(error.detail))
 
 
@@ -134,13 +167,13 @@ def document(error: KestrelError) -> dict[str, object]:
 def refusal(error: KestrelError) -> Response:
     headers = {}
     if error.status == 429:
-        headers["Retry-After"] = str(max(1, round(getattr(error, "after_s", RETRY_AFTER_S))))
+        headers["Retry-After"] = str(max(1, math.ceil(getattr(error, "after_s", RETRY_AFTER_S))))
     elif error.status == 503:
         headers["Retry-After"] = str(RETRY_LATER_S)
+    elif isinstance(error, WrongMethod):
+        headers["Allow"] = error.allow
     elif error.status == 401:
         headers["WWW-Authenticate"] = "Bearer"
-    if getattr(error, "closes", False):
-        headers["Connection"] = "close"
     return Response(
         msgspec.json.encode(document(error)),
         error.status,

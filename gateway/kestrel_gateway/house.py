@@ -11,22 +11,32 @@ from kestrel_core.protocol.messages import Request
 from kestrel_core.protocol.names import shown
 from kestrel_gateway.drain import Drain
 from kestrel_gateway.errors import UnknownModel
+from kestrel_gateway.keys import Keys
+from kestrel_gateway.memory import Memory
 from kestrel_gateway.metrics import Metrics
 from kestrel_gateway.options import GatewayOptions
-from kestrel_gateway.pictures import decode_picture
+from kestrel_gateway.pictures import Pictures
+from kestrel_gateway.tallies import Tallies
 from kestrel_gateway.upstream.replicas import Replicas
 from kestrel_gateway.visits import Visit
 
 ALIAS = "moondream"  # the name of the Triton model, which every client may use
+# What Moondream's own client asks for where its user names no model: there is one here, and that is meant.
+UNSAID = "moondream3-preview"
 
 
 class House:
     def __init__(self, options: GatewayOptions, upstream: AsyncCalls) -> None:
         self.options = options
         self.upstream = upstream if isinstance(upstream, Replicas) else Replicas.alone(upstream)
+        tallies = Tallies(options.shared / "tallies.sqlite" if options.shared else None)
+        self.keys = Keys(options.api_keys, tallies)
+        self.memory = Memory(options.max_open_bytes)
+        self.pictures = Pictures(options)
         self.drain = Drain(options.drain_s, options.exit_timeout_s)
         self.started = int(time.time())  # when the model was "created", as OpenAI's lists call it
         self.metrics = Metrics()
+        self.upstream.tell(self.metrics.note_upstream)
 
     @property
     def model(self) -> str:
@@ -41,7 +51,7 @@ class House:
         return () if about is None else about.skills
 
     async def picture(self, value: Any) -> bytes:
-        return decode_picture(value)
+        return await self.pictures.read(value)
 
     def adapter_of(self, model: Any) -> str | None:
         """The adapter in a model's name, `base/adapter`; the base has to be the one that is served."""
@@ -50,12 +60,15 @@ class House:
         if not isinstance(model, str):
             raise InvalidRequest("model must be a name")
         base, _, adapter = model.partition("/")
-        if base not in (self.model, ALIAS):
+        if base not in (self.model, ALIAS, UNSAID):
             raise UnknownModel(f'there is no model "{shown(model)}"; this server has {self.model}')
         return adapter or None
 
     async def admitted(self, request: Request, visit: Visit) -> Request:
-        """The request as it is sent: with its id, its place in the caller's trace, and a deadline."""
+        """The request as it is sent: permitted, with its id, its place in the caller's trace, a deadline."""
+        if isinstance(request.image, bytes):
+            visit.hold(len(request.image))
+        request = self.keys.permitted(visit.key, request)
         visit.model = self.model
         visit.ask(request)
         return replace(

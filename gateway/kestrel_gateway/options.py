@@ -1,10 +1,19 @@
 """What the gateway was asked for: where it listens, who answers, and its limits."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+from kestrel_core.protocol.errors import InvalidRequest
+from kestrel_core.protocol.names import nearest, shown
+
+KIB = 2**10
 MIB = 2**20
+
+
+def _limit(default: Any, meaning: str) -> Any:
+    return field(default=default, metadata={"meaning": meaning})
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,12 +28,42 @@ class GatewayOptions:
     log_format: Literal["text", "json"] = "text"
     image_hosts: tuple[str, ...] = ()  # whose pictures may be fetched
     secret: str = ""  # that Triton asks for
+    shared: Path | None = None  # a folder for what several workers count together; each alone without it
 
-    timeout_s: float = 60.0  # of a request that names none
-    max_body_bytes: int = 64 * MIB
-    max_values: int = 20_000  # of a JSON body
-    max_header_bytes: int = 64 * 1024
-    header_timeout_s: float = 10.0
-    body_timeout_s: float = 60.0  # a slow sender is told so after that
-    write_timeout_s: float = 30.0  # a client that does not read is left after that
-    keep_alive_s: float = 10.0  # silence in a stream after which a comment is sent
+    timeout_s: float = _limit(60.0, "deadline of a request that names none")
+    max_connections: int = _limit(1000, "open connections; more are refused")
+    max_header_bytes: int = _limit(64 * KIB, "of a request's line and headers")
+    max_headers: int = _limit(100, "headers of a request")
+    max_target_bytes: int = _limit(8 * KIB, "of a request's path and query")
+    header_timeout_s: float = _limit(10.0, "from the first byte of a request to the end of its headers")
+    max_body_bytes: int = _limit(64 * MIB, "of a request's body")
+    max_open_bytes: int = _limit(512 * MIB, "of all bodies and pictures that are in memory at once")
+    body_timeout_s: float = _limit(60.0, "from the first byte of a body to its last")
+    max_values: int = _limit(20_000, "values in a JSON body")
+    max_image_bytes: int = _limit(32 * MIB, "of a picture's file")
+    max_fetched_bytes: int = _limit(10 * MIB, "of a picture that is fetched from its address")
+    fetch_timeout_s: float = _limit(8.0, "to fetch a picture")
+    max_fetches: int = _limit(8, "pictures that are fetched at once; others wait")
+    write_timeout_s: float = _limit(30.0, "a client that does not read its answer is left after that")
+    keep_alive_s: float = _limit(10.0, "silence in a stream after which a comment is sent")
+
+
+LIMITS: dict[str, Any] = {it.name: it.default for it in fields(GatewayOptions) if it.metadata}
+
+
+def read_limits(given: Iterable[str]) -> dict[str, Any]:
+    """From `name=number`, as the command line has them. Seconds may be fractions, counts may not."""
+    limits: dict[str, Any] = {}
+    for text in given:
+        name, _, value = text.partition("=")
+        if name not in LIMITS:
+            raise InvalidRequest(f'there is no limit "{shown(name)}"{nearest(name, LIMITS)}')
+        kind = type(LIMITS[name])
+        try:
+            limits[name] = kind(value)
+        except ValueError:
+            limits[name] = 0
+        if not 0 < limits[name] < 2**53:
+            wanted = "a whole number" if kind is int else "a number of seconds"
+            raise InvalidRequest(f'--limit {name} is "{shown(value)}"; it must be {wanted}, more than 0')
+    return limits

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -38,10 +39,12 @@ class Reception:
         try:
             await self._answer(scope, receive, send, visit, is_counted)
         finally:
-            drain.num_open -= is_counted
             visit.route = getattr(scope.get("route"), "path", "")
-            for observer in self._observers:
-                observer.ended(visit)
+            try:
+                for observer in self._observers:
+                    observer.ended(visit)
+            finally:
+                drain.num_open -= is_counted
 
     async def _answer(
         self, scope: Scope, receive: Receive, send: Send, visit: Visit, is_counted: bool
@@ -59,11 +62,20 @@ class Reception:
                 ]
             await send(message)
 
+        async def counted() -> Message:
+            message = await receive()
+            visit.hold(len(message.get("body", b"")))
+            return message
+
         error: KestrelError | None = None
         try:
             if is_counted:
                 self._house.drain.check()
-            await self._inside(scope, receive, tell)
+            with (
+                self._house.keys.admission(visit.path, Headers(scope=scope)) as visit.key,
+                self._house.memory.share() as visit.hold,
+            ):
+                await self._inside(scope, counted, tell)
         except (ClientGone, ClientDisconnect):
             visit.end(499, "gone")
             return

@@ -20,7 +20,7 @@ from kestrel_core.protocol.messages import Chunk, EngineResult, Request
 from kestrel_core.protocol.names import shown
 from kestrel_gateway import errors
 from kestrel_gateway.answering import EventResponse, EventWriter, answer_whole, event
-from kestrel_gateway.bodies import Body, content_type, read_form, read_json
+from kestrel_gateway.bodies import Body, content_type, count_values, decode_json, read_form, read_json
 from kestrel_gateway.house import House
 from kestrel_gateway.visits import visit_of
 
@@ -31,7 +31,10 @@ WORDS = {"true": True, "1": True, "false": False, "0": False}
 async def answer_skill(house: House, http: HttpRequest, skill: str) -> ASGIApp:
     visit, options = visit_of(http), house.options
     is_form = content_type(http) == "multipart/form-data"
-    body = of_form(await read_form(http, options)) if is_form else await read_json(http, options)
+    if is_form:
+        body = of_form(await read_form(http, options), options.max_values)
+    else:
+        body = await read_json(http, options)
     request = await house.admitted(await read_request(house, skill, body), visit)
     if request.stream and skill == "segment":  # it is told in events, but only once it is known
         whole = replace(request, stream=False)
@@ -44,7 +47,7 @@ async def answer_skill(house: House, http: HttpRequest, skill: str) -> ASGIApp:
 
 async def read_request(house: House, skill: str, body: Body) -> Request:
     fields = {OLD_NAMES.get(name, name): value for name, value in body.items()}
-    settings = fields.pop("settings", None) or {}
+    settings = _given(fields, "settings", {})
     if not isinstance(settings, Mapping):
         raise InvalidRequest("settings must be an object of names and values")
     settings = {OLD_NAMES.get(name, name): value for name, value in settings.items()}
@@ -53,21 +56,28 @@ async def read_request(house: House, skill: str, body: Body) -> Request:
         raise InvalidRequest("image and image_url are both given; send one picture")
     with errors.blaming("image_url"):
         image = await house.picture(given[0]) if given else None
-    adapter = house.adapter_of(fields.pop("model", None) or fields.pop("variant", None))
+    variant = _given(fields, "variant", None)
+    adapter = house.adapter_of(_given(fields, "model", variant))
     if adapter:
         settings["adapter"] = adapter
-    stream = fields.pop("stream", None) or False
+    stream = _given(fields, "stream", False)
     if "request_id" in fields:
         raise InvalidRequest("request_id is no field; send it as the header X-Request-Id")
     return make_request(skill, image, {**fields, "settings": settings}, stream=stream)
 
 
-def of_form(form: Body) -> Body:
+def _given(fields: Body, name: str, default: Any) -> Any:
+    """Null is as good as nothing; any other value is checked where it is used."""
+    value = fields.pop(name, None)
+    return default if value is None else value
+
+
+def of_form(form: Body, max_values: int) -> Body:
     """A form's texts as the values they stand for."""
-    return {name: _value(name, value) for name, value in form.items()}
+    return {name: _value(name, value, max_values) for name, value in form.items()}
 
 
-def _value(name: str, value: Any) -> Any:
+def _value(name: str, value: Any, max_values: int) -> Any:
     kind = KINDS.get(OLD_NAMES.get(name, name), str)
     if not isinstance(value, str) or (kind is str and name != "settings") or name in ("image", "image_url"):
         return value
@@ -75,9 +85,10 @@ def _value(name: str, value: Any) -> Any:
         return WORDS.get(value.strip().lower(), value)
     if name == "stop":
         return value
+    data = value.encode()
     try:
-        return msgspec.json.decode(value)
-    except (msgspec.DecodeError, RecursionError):
+        return decode_json(data, count_values(data), max_values)
+    except InvalidRequest:
         raise InvalidRequest(f'{name} is "{shown(value)}"; it must be written as JSON') from None
 
 

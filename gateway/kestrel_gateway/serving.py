@@ -1,8 +1,11 @@
 """Runs the gateway: uvicorn on one socket, ended by a signal in the order that loses nothing."""
 
 import asyncio
+import multiprocessing
+import resource
+import signal
 import socket
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -13,25 +16,44 @@ from kestrel_core.protocol.errors import KestrelError
 from kestrel_gateway.app import make_app
 from kestrel_gateway.drain import Drain
 from kestrel_gateway.house import House
+from kestrel_gateway.http_limits import limited
+from kestrel_gateway.key_file import read_keys
 from kestrel_gateway.logs import Log
 from kestrel_gateway.options import GatewayOptions
+from kestrel_gateway.tracing import make_spans, send_last
 from kestrel_gateway.upstream.opening import opened
+from kestrel_gateway.visits import Observer
+from kestrel_gateway.workers import run_workers
 
 BACKLOG = 2048
+OTHER_FILES = 500
 CUT_OFF_S = 1  # for requests that are cut off to say so
 
 
 class DrainingServer(uvicorn.Server):
-    """At a signal it goes on for a while, and ends with the last request. A second one ends it at once."""
+    """At a signal it goes on for a while, and ends with the last request. A second one ends it at once.
+
+    So does the end of the process that has started it as a worker, which also passes Ctrl-C on.
+    """
 
     def __init__(self, config: uvicorn.Config, drain: Drain) -> None:
         super().__init__(config)
         self._drain = drain
 
     def handle_exit(self, sig: int, frame: object) -> None:
+        if sig == signal.SIGINT and multiprocessing.parent_process() is not None:
+            return
         if self._drain.is_draining:
-            self.should_exit = self.force_exit = True
+            self.end_at_once()
         self._drain.begin()
+
+    def end_at_once(self) -> None:
+        self.should_exit = self.force_exit = True
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if (parent := multiprocessing.parent_process()) is not None:
+            asyncio.get_running_loop().add_reader(parent.sentinel, self.end_at_once)
 
     async def on_tick(self, counter: int) -> bool:
         return await super().on_tick(counter) or self._drain.is_over
@@ -39,30 +61,50 @@ class DrainingServer(uvicorn.Server):
 
 def run(options: GatewayOptions) -> int:
     """Serve until a signal. Returns 0 if all requests were answered, 1 if some were cut off."""
-    with (
-        listening(options.host, options.port) as door,
-        asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
-    ):
+    if options.api_keys is not None:
+        read_keys(options.api_keys)  # so that a bad file is told once, before anything is started
+    allow_connections(options.max_connections)
+    with listening(options.host, options.port) as door:
+        return run_workers(options, door, answer_at) if options.workers > 1 else answer_at(options, door)
+
+
+def allow_connections(count: int) -> None:
+    """Each is an open file, of which many systems allow 1,024 unless asked for more."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = min(count + OTHER_FILES, hard) if hard != resource.RLIM_INFINITY else count + OTHER_FILES
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+def answer_at(options: GatewayOptions, door: socket.socket) -> int:
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(serve(options, door))
 
 
 async def serve(options: GatewayOptions, door: socket.socket) -> int:
     async with opened(options) as upstream, background(upstream.watch()):
         house = House(options, upstream)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, house.keys.reread)
         log = Log(options.log_format)
         log.install()
-        config = uvicorn.Config(
-            make_app(house, [log]),
-            http="httptools",
-            ws="none",
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            server_header=False,
-            timeout_graceful_shutdown=CUT_OFF_S,
-        )
-        await DrainingServer(config, house.drain).serve([door])
+        spans = make_spans()
+        observers: list[Observer] = [log] if spans is None else [spans, log]
+        await DrainingServer(server_config(house, observers), house.drain).serve([door])
+        send_last(spans)
         return 1 if house.drain.num_open else 0
+
+
+def server_config(house: House, observers: Sequence[Observer] = ()) -> uvicorn.Config:
+    return uvicorn.Config(
+        make_app(house, observers),
+        http=limited(house.options),
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=CUT_OFF_S,
+    )
 
 
 @asynccontextmanager

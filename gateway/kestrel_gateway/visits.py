@@ -6,7 +6,7 @@ Never a picture, a prompt or an answer.
 import re
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -54,6 +54,7 @@ class Visit:
     status: int = 0
     outcome: str = ""  # "ok", "gone", or an error's reason
     latency_s: float = 0.0
+    hold: Callable[[int], None] = lambda count: None  # counts bytes that the request keeps in memory
 
     @property
     def is_probe(self) -> bool:

@@ -36,6 +36,8 @@ class Outcome(NamedTuple):
     feed: tuple[Input, ...] | None = None  # fed instead of the sample itself: a second prompt
     finish: FinishReason | None = None
     reasoning: str = ""  # a part of the reasoning: may be shown now, before `text`
+    # Where asked for, of the tokens that `text` shows to their end; if the answer has ended, of all others.
+    logprobs: tuple[dict[str, Any], ...] = ()
 
 
 GO_ON = Outcome()

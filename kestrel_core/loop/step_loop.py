@@ -280,13 +280,13 @@ class StepLoop:
                     ticket.vision_s = self.runtime.vision_s(sequence.image)
                 metrics.ttft_s.observe(now - ticket.arrived_s)
             ticket.last_s = now
-            text, _, _, finish, reasoning = outcome
+            text, _, _, finish, reasoning, logprobs = outcome
             if reasoning:
                 self._tell_reasoning(ticket, reasoning)
             if finish is not None:
                 ended.append((ticket, outcome, finish))
             elif text and ticket.request.stream:
-                self._tell(ticket, Chunk(text, sequence.num_taken))
+                self._tell(ticket, Chunk(text, sequence.num_taken, "text", logprobs))
         metrics.output_tokens += len(updates) - num_failed
         if last_tokens_s:
             metrics.inter_token_s.observe(now - min(last_tokens_s))
@@ -297,21 +297,21 @@ class StepLoop:
         self, ticket: Ticket, outcome: Outcome | None, reason: FinishReason
     ) -> Finished | KestrelError:
         """The result, or an error if the skill fails to give one. Without an outcome the answer is cut."""
-        sequence, taken, text = ticket.sequence, 0, ""
+        sequence, rest = ticket.sequence, Chunk("", 0)
         output: dict[str, Any] = {}
         if sequence is not None:
             try:
                 if outcome is None:
                     outcome = sequence.reply.cut()
                     self._tell_reasoning(ticket, outcome.reasoning)
-                output, taken = sequence.reply.output(), sequence.num_taken
-                text = outcome.text + outcome.rest
+                output = sequence.reply.output()
+                rest = Chunk(outcome.text + outcome.rest, sequence.num_taken, "text", outcome.logprobs)
             except Exception as error:
                 name, kind = ticket.skill.name, type(error).__name__
                 return caused(EngineFailed(f"skill {name} could not give its result ({kind})"), error)
         usage = ticket.usage(self._clock())
         result = EngineResult(ticket.request.request_id, reason, output, usage)
-        return Finished(result, Chunk(text, taken))
+        return Finished(result, rest)
 
     def _cancel(self, ticket: Ticket) -> None:
         if not ticket.done:

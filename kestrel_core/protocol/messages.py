@@ -70,6 +70,7 @@ class Chunk(NamedTuple):
     text: str
     token_index: int
     kind: Literal["text", "reasoning"] = "text"
+    logprobs: tuple[dict[str, Any], ...] = ()  # where asked for: of the tokens that end in this piece
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """`; did you mean max_tokens?`, or a list of all that is known if none is near."""
-    names = list(known)
+    name, names = name[:100], list(known)  # comparing takes long for a long name, and none is so long
     by_lower = {one.lower(): one for one in names}
     close = get_close_matches(name.lower(), by_lower, n=1, cutoff=0.6)
     return f"; did you mean {by_lower[close[0]]}?" if close else f"; known are {', '.join(names) or 'none'}"

@@ -54,7 +54,7 @@ def encode_request(request: Request) -> tuple[dict[str, list[Any]], dict[str, st
         if value is None:
             continue
         if key == "spatial_refs":  # a tensor's rows have one length, so points and boxes could not be mixed
-            parameters[key] = json.dumps(_rows(value))
+            parameters[key] = json.dumps(_rows(ARGUMENTS[key].argument.check(value)))
         elif key in ARGUMENTS:
             tensors[ARGUMENTS[key].name] = [ARGUMENTS[key].argument.check(value)]
         else:
@@ -64,7 +64,7 @@ def encode_request(request: Request) -> tuple[dict[str, list[Any]], dict[str, st
         if value is not None and value != getattr(type(request.settings)(), key):
             tensors[field.name] = list(value) if isinstance(value, tuple) else [value]
     if own:
-        tensors["ARGUMENTS"] = [_own_arguments(own)]
+        tensors["ARGUMENTS"] = [BY_NAME["ARGUMENTS"].argument.check(_own_arguments(own))]
     if request.image is not None:
         tensors["IMAGE"] = [request.image]
     if request.stream:
@@ -142,7 +142,10 @@ def decode_image_input(data: bytes) -> bytes:
 
 def encode_chunk(chunk: Chunk) -> str:
     key = "chunk" if chunk.kind == "text" else "reasoning_chunk"
-    return _json({key: chunk.text, "completed": False, "token_index": chunk.token_index})
+    document: dict[str, Any] = {key: chunk.text, "completed": False, "token_index": chunk.token_index}
+    if chunk.logprobs:
+        document["logprobs"] = chunk.logprobs
+    return _json(document)
 
 
 def encode_result(result: EngineResult, rest: Chunk | None = None) -> str:
@@ -155,6 +158,8 @@ def encode_result(result: EngineResult, rest: Chunk | None = None) -> str:
     }
     if rest is not None:
         document |= {"chunk": rest.text, "completed": True}
+        if rest.logprobs:  # beside those of the whole answer
+            document["chunk_logprobs"] = rest.logprobs
     return _json(document)
 
 
@@ -165,15 +170,14 @@ def decode_response(text: str | bytes) -> Chunk | Finished:
         index = int(document["token_index"])
         if "reasoning_chunk" in document:
             return Chunk(str(document["reasoning_chunk"]), index, "reasoning")
-        return Chunk(str(document["chunk"]), index)
+        return Chunk(str(document["chunk"]), index, "text", tuple(document.get("logprobs", ())))
     usage = document.pop("metrics")
     metrics = Usage(**{field.name: usage.get(field.name, 0) for field in fields(Usage)})
-    rest = str(document.pop("chunk", ""))
+    rest, logprobs = str(document.pop("chunk", "")), tuple(document.pop("chunk_logprobs", ()))
     document.pop("completed", None)
     request_id, reason = str(document.pop("request_id")), document.pop("finish_reason")
-    return Finished(
-        typed(EngineResult(request_id, reason, document, metrics)), Chunk(rest, metrics.output_tokens)
-    )
+    result = typed(EngineResult(request_id, reason, document, metrics))
+    return Finished(result, Chunk(rest, metrics.output_tokens, "text", logprobs))
 
 
 # Values

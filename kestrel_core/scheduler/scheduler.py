@@ -294,7 +294,8 @@ class Scheduler:
             if finish is None and length > self._limits.max_context:
                 cut, finish = sequence.reply.cut(), "length"
                 text, reasoning = outcome.text + cut.text, outcome.reasoning + cut.reasoning
-                outcome = Outcome(text, cut.rest, finish=finish, reasoning=reasoning)
+                logprobs = outcome.logprobs + cut.logprobs
+                outcome = Outcome(text, cut.rest, None, finish, reasoning, logprobs)
         except Exception as error:  # as in `_readout`
             kind = type(error).__name__
             failed = EngineFailed(f"the skill could not read the model's output ({kind})")

@@ -10,6 +10,7 @@ from kestrel_core.protocol.arguments import Argument
 from kestrel_core.protocol.errors import InvalidRequest
 from kestrel_core.protocol.messages import FinishReason, Request
 from kestrel_core.skills.arguments import spatial_inputs, takes
+from kestrel_core.skills.logprobs import Logprobs
 from kestrel_core.skills.spec import OF_TEXT, Language, SkillSpec
 
 
@@ -94,9 +95,8 @@ class TextReply:
         self._stream = TextStream(language.tokenizer)
         self._stops = StopStrings(request.settings.stop)
         self._with_stops = bool(request.settings.stop)
-        self._tokenizer = language.tokenizer
-        self._logprobs: list[dict[str, Any]] = []
-        self._with_logprobs = request.settings.logprobs > 0
+        self._logprobs = Logprobs(language.tokenizer) if request.settings.logprobs else None
+        self._num_letters = 0  # that the stream has given; counted for the log probabilities
         self._text: list[str] = []
         self._started = False
 
@@ -111,18 +111,21 @@ class TextReply:
         self._started = True
         if token == self._end:
             return self._finish("stop")
-        if self._with_logprobs:
-            self._logprobs.append(_logprob(sample, self._tokenizer))
         text = self._stream.feed(token)
+        if self._logprobs is not None:
+            self._num_letters += len(text)
+            self._logprobs.add(sample, self._num_letters + self._stream.num_held)
         if self._with_stops:
             text = self._stops.feed(text)
         self._left -= 1
         if text:
             self._text.append(text)
         if self._with_stops and self._stops.met:
-            return Outcome(text, finish="stop")
+            return Outcome(text, finish="stop", logprobs=self._rest_of_logprobs())
         if self._left == 0:
             return self._finish("length", text)
+        if text and self._logprobs is not None:
+            return Outcome(text, logprobs=self._logprobs.shown(text))
         return Outcome(text) if text else GO_ON
 
     def cut(self) -> Outcome:
@@ -131,12 +134,16 @@ class TextReply:
     def _finish(self, reason: FinishReason, text: str = "") -> Outcome:
         rest = self._stops.feed(self._stream.finish()) + self._stops.finish()
         self._text.append(rest)
-        return Outcome(text, rest, finish="stop" if self._stops.met else reason)
+        reason = "stop" if self._stops.met else reason
+        return Outcome(text, rest, finish=reason, logprobs=self._rest_of_logprobs())
+
+    def _rest_of_logprobs(self) -> tuple[dict[str, Any], ...]:
+        return self._logprobs.rest() if self._logprobs is not None else ()
 
     def output(self) -> dict[str, Any]:
         result: dict[str, Any] = {self._key: "".join(self._text)}
-        if self._with_logprobs:
-            result["logprobs"] = self._logprobs
+        if self._logprobs is not None:
+            result["logprobs"] = self._logprobs.entries
         return result
 
 
@@ -238,17 +245,6 @@ def _overlap(text: str, stop: str) -> int:
     """How many last letters of `text` could begin `stop`."""
     longest = min(len(text), len(stop) - 1)
     return next((n for n in range(longest, 0, -1) if text.endswith(stop[:n])), 0)
-
-
-def _logprob(sample: Sample, tokenizer: Tokenizer) -> dict[str, Any]:
-    def entry(token: int, logprob: float) -> dict[str, Any]:
-        return {"token_id": token, "token": tokenizer.decode([token]), "logprob": logprob}
-
-    assert sample.token is not None and sample.logprob is not None
-    return {
-        **entry(sample.token, sample.logprob),
-        "top": [entry(token, value) for token, value in sample.top],
-    }
 
 
 FIRST_TOKEN = Readout(Kind.TOKEN)  # the reference suppresses nothing in the first step

@@ -13,22 +13,26 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.loop.inbox import Ticket
 from kestrel_core.loop.metrics import Exporter, Histogram, Series, exported
-from kestrel_core.protocol.about import ABOUT
+from kestrel_core.protocol.about import ABOUT, About
 from kestrel_core.protocol.arguments import MAX_TEXT_BYTES
 from kestrel_core.protocol.errors import EngineFailed, KestrelError, TooLarge
-from kestrel_core.protocol.messages import Request
+from kestrel_core.protocol.messages import Finished, Request
 from kestrel_core.protocol.wire import decode_request
 from kestrel_core.skills.registry import SkillRegistry, installed_skills
 from kestrel_core.triton.outbox import Outbox
+
+if TYPE_CHECKING:
+    from kestrel_core.triton.tracing import Tracing
 
 CODES = ("INVALID_ARG", "NOT_FOUND", "UNAVAILABLE", "INTERNAL")  # of a refusal
 MAX_PARAMETERS = 2 * MAX_TEXT_BYTES  # letters of JSON; the longest of them is `spatial_refs`
@@ -53,6 +57,7 @@ class TritonPythonModel:
         skills = self.skills or installed_skills(config.skills)
         self.engine = build_engine(config, skills.public(), warming=tell_warming)
         self.outbox = Outbox()
+        self.tracing = open_tracing(self.engine.about)
         self.open: set[Call] = set()
         self.refused = Counter(dict.fromkeys(CODES, 0))
         self.ids = count(1)
@@ -72,6 +77,8 @@ class TritonPythonModel:
             call = Call(self.pb_utils, triton_request.get_response_sender(), self.open.discard)
             outgoing = self.outbox.open(call.send)
             self.open.add(call)
+            if self.tracing is not None:
+                outgoing.on_end = partial(self.trace, self.tracing, call)
             try:
                 request = self.parse(triton_request)
                 outgoing.stream = request.stream
@@ -103,6 +110,11 @@ class TritonPythonModel:
         request_id = triton_request.request_id() or str(next(self.ids))
         return decode_request(values, request_id, triton_request.timeout(), json.loads(parameters))
 
+    def trace(self, tracing: "Tracing", call: "Call", event: Finished | KestrelError) -> None:
+        """In a sender's thread. Requests that were not taken in have no trace."""
+        if call.ticket is not None:
+            tracing.record(call.ticket, event)
+
     def is_ready(self) -> bool:
         return self.engine.loop.healthy
 
@@ -112,6 +124,8 @@ class TritonPythonModel:
             thread.join()
         self.engine.close()
         self.outbox.close()
+        if self.tracing is not None:
+            self.tracing.close()
 
     # In the thread that watches
 
@@ -209,3 +223,19 @@ class Call:
 def tell_warming(done: int, total: int) -> None:
     """Into the server's log: a GPU is warmed up for some time before the first request."""
     print(f"kestrel: warming up, {done} of {total} batch sizes", file=sys.stderr, flush=True)
+
+
+def open_tracing(about: About) -> "Tracing | None":
+    """Where requests are traced: nowhere, unless OpenTelemetry's own variables name a collector."""
+    given = os.environ.get
+    endpoint = given("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") or given("OTEL_EXPORTER_OTLP_ENDPOINT")
+    if not endpoint or given("OTEL_SDK_DISABLED", "").strip().lower() == "true":
+        return None
+    try:
+        from kestrel_core.triton.tracing import Tracing
+    except ImportError:
+        log.warning(
+            "a collector of traces is named, but OpenTelemetry is not installed: kestrel-triton[otel]"
+        )
+        return None
+    return Tracing(about.model, about.version)

@@ -8,7 +8,7 @@ responses of one request are sent by one thread at a time.
 import logging
 import threading
 from collections.abc import Callable, Iterator
-from itertools import groupby
+from itertools import chain, groupby
 from queue import SimpleQueue
 
 from kestrel_core.protocol.errors import EngineFailed, KestrelError
@@ -17,8 +17,16 @@ from kestrel_core.protocol.wire import encode_chunk, encode_result
 
 log = logging.getLogger("kestrel")
 
+OnEnd = Callable[[Finished | KestrelError], None]
 # Takes JSON or an error, and whether it is the last of its request. It may block.
 Send = Callable[[str | KestrelError, bool], None]
+
+
+def join(chunks: list[Chunk]) -> Chunk:
+    """Several chunks of one kind as one."""
+    text = "".join(chunk.text for chunk in chunks)
+    logprobs = tuple(chain.from_iterable(chunk.logprobs for chunk in chunks))
+    return chunks[-1]._replace(text=text, logprobs=logprobs)
 
 
 class Outgoing:
@@ -26,6 +34,7 @@ class Outgoing:
 
     def __init__(self, outbox: "Outbox", send: Send) -> None:
         self.stream = False  # whether the last response repeats the text that is left as a chunk
+        self.on_end: OnEnd | None = None  # called in a sender's thread once the last response was sent
         self._outbox = outbox
         self._send = send
         self._lost = False
@@ -53,6 +62,7 @@ class Outgoing:
             with self._lock:
                 events, self._waiting = self._waiting, []
             self._deliver(events)
+            self._tell_end(events[-1])
             with self._lock:
                 # An end that came meanwhile is sent by this thread. Put into the queue again, it could come
                 # after the marks that stop the threads.
@@ -73,6 +83,13 @@ class Outgoing:
                 kind = type(error).__name__
                 self._try_to_send(EngineFailed(f"the answer's text cannot be written ({kind})"), True)
 
+    def _tell_end(self, event: Event) -> None:
+        if self.on_end is not None and not isinstance(event, Chunk):
+            try:
+                self.on_end(event)
+            except Exception:  # this thread has others to serve
+                log.exception("what follows the end of a request failed")
+
     def _try_to_send(self, document: str | KestrelError, last: bool) -> None:
         try:
             self._send(document, last)
@@ -90,7 +107,7 @@ class Outgoing:
         if isinstance(end, Finished):
             chunks.append(end.rest)
         runs = [list(run) for _, run in groupby(chunks, key=lambda chunk: chunk.kind)]
-        joined = [run[-1]._replace(text="".join(chunk.text for chunk in run)) for run in runs]
+        joined = [join(run) for run in runs]
         rest = joined.pop() if isinstance(end, Finished) else None
         for chunk in joined:
             yield encode_chunk(chunk), False

@@ -47,7 +47,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         for probe in (a, b, c):
             probe.bind(("127.0.0.1", 0))
         http, at, metrics = (str(probe.getsockname()[1]) for probe in (a, b, c))
-    flags = ["--demo", "--http-port", http, "--grpc-port", at, "--metrics-port", metrics]
+    flags = ["--demo", "--port=0", "--http-port", http, "--grpc-port", at, "--metrics-port", metrics]
     log = tmp_path_factory.mktemp("serve") / "log"
     with log.open("wb") as out:
         server = subprocess.Popen(
@@ -170,6 +170,13 @@ def test_every_other_keyword_is_taken(url: str) -> None:
     assert (one.request_id, two.request_id) == ("one", "two")
     assert one.text == two.text  # by the seed
     assert len(one.output["logprobs"][0]["top"]) == 2
+
+
+def test_chunks_carry_their_log_probabilities(url: str) -> None:
+    with Client(url) as client:
+        stream = client.query(SAMPLE, "why?", temperature=1.0, seed=7, max_tokens=30, logprobs=1, stream=True)
+        told = [entry for chunk in stream for entry in chunk.logprobs]
+        assert told == stream.result().output["logprobs"] and len(told) > 0
 
 
 def test_points_and_boxes_are_taken_as_references(url: str) -> None:

@@ -5,7 +5,6 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -16,6 +15,7 @@ from typing import Any
 from urllib.request import urlopen
 
 import pytest
+from triton_server import free_ports, port_flags
 
 yaml = pytest.importorskip("yaml")
 
@@ -32,11 +32,9 @@ pytestmark = pytest.mark.triton
 class Container:
     """The entry point as a process, with the ports of the server behind it."""
 
-    def __init__(self, folder: Path) -> None:
-        with socket.socket() as a, socket.socket() as b, socket.socket() as c:
-            for held in (a, b, c):
-                held.bind(("127.0.0.1", 0))
-            self.http, grpc, self.metrics = (held.getsockname()[1] for held in (a, b, c))
+    def __init__(self, folder: Path, *arguments: str) -> None:
+        ports = free_ports(4)
+        self.http, _, self.metrics, self.gateway = ports
         kestrel = folder / "kestrel"  # as an install puts it on PATH
         kestrel.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m kestrel_core.cli.main "$@"\n')
         kestrel.chmod(0o755)
@@ -46,9 +44,8 @@ class Container:
             "KESTREL_MODEL": "moondream-tiny",
             "KESTREL_DEVICE": "cpu",
         }
-        ports = f"--http-port={self.http}", f"--grpc-port={grpc}", f"--metrics-port={self.metrics}"
         self.process = subprocess.Popen(
-            [DOCKER / "entrypoint.sh", *ports, *pod_arguments()],
+            [DOCKER / "entrypoint.sh", *port_flags(ports), *arguments],
             env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -71,8 +68,8 @@ class Container:
         pytest.fail(f'it never said "{words}":\n{"".join(said)}')
 
     def check(self, *options: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, f"{DOCKER}/healthcheck.py", f"--address=localhost:{self.http}", *options]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
+        """By Triton's answer, as in a pod."""
+        return health(f"--triton=localhost:{self.http}", *options)
 
     def ask(self, **inputs: Any) -> dict[str, Any]:
         address = f"http://localhost:{self.http}/v2/models/moondream/generate"
@@ -95,6 +92,11 @@ class Container:
         return stub
 
 
+def health(*options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, f"{DOCKER}/healthcheck.py", *options]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
 def pod_arguments() -> list[str]:
     """Those of the deployment, less the one that the wheel's server, of release 24.10, is too old for."""
     deployment = yaml.safe_load((DOCKER / "kubernetes/deployment.yaml").read_text())
@@ -112,7 +114,7 @@ def children(pid: int) -> list[int]:
 
 @pytest.fixture(scope="module")
 def container(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Container]:
-    container = Container(tmp_path_factory.mktemp("bin"))
+    container = Container(tmp_path_factory.mktemp("bin"), *pod_arguments())
     with container.process as process:  # closes its pipe, and waits
         try:
             container.wait_for("answers after")
@@ -162,3 +164,15 @@ def test_the_health_check_sees_that_the_stub_is_dead_and_that_it_is_back(contain
 def test_the_containers_sigterm_ends_it_in_order(container: Container) -> None:
     container.process.terminate()
     assert container.process.wait(timeout=30) == 0
+
+
+def test_a_container_by_itself_has_a_gateway_which_the_health_check_asks(tmp_path: Path) -> None:
+    container = Container(tmp_path, "--drain-s=0")
+    with container.process as process:
+        try:
+            container.wait_for("answers after")
+            done = health(f"--gateway=localhost:{container.gateway}")
+            assert done.returncode == 0, done.stderr
+        finally:
+            process.terminate()
+            assert process.wait(timeout=40) == 0

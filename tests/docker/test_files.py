@@ -10,15 +10,18 @@ from typing import Any
 
 import pytest
 
+from kestrel_core.cli.main import make_parser
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.intake.models import MODELS
+from kestrel_core.triton.restrictions import GRPC_HEADER, SECRET_VARIABLE, restriction_flags
+from kestrel_core.triton.supervisor import LINGER_S
 
 kubernetes_validate = pytest.importorskip("kubernetes_validate")
 yaml = pytest.importorskip("yaml")
 
 DOCKER = Path(__file__).parents[2] / "docker"
 KUBERNETES = DOCKER / "kubernetes"
-# The oldest version that knows every field used (preStop sleep, on by default), and the newest.
+# The oldest version that somebody may still run, and the newest.
 KUBERNETES_VERSIONS = ("1.30", "1.37")
 
 
@@ -31,6 +34,10 @@ def manifests() -> dict[str, dict[str, Any]]:
     files = load(KUBERNETES / "kustomization.yaml")["resources"]
     found = [part for file in files for part in yaml.safe_load_all((KUBERNETES / file).read_text())]
     return {f"{part['kind']}/{part['metadata']['name']}": part for part in found}
+
+
+def gateway_pod() -> dict[str, Any]:
+    return dict(manifests()["Deployment/kestrel-gateway"]["spec"]["template"]["spec"])
 
 
 def dockerfile() -> list[list[str]]:
@@ -70,10 +77,29 @@ def test_compose_runs_the_server_on_a_gpu_and_the_demo_on_none() -> None:
     assert services["demo"]["environment"] == {"KESTREL_MODEL": "moondream-tiny", "KESTREL_DEVICE": "cpu"}
     for name in ("server", "demo"):
         assert services[name]["shm_size"] == "1g"
+        assert all(port.startswith("127.0.0.1:") for port in services[name]["ports"]), (
+            "Triton asks for no key"
+        )
+        assert "--port=0" in services[name]["command"]
+        assert services[name]["healthcheck"]["test"][-1] == "--triton=localhost:8000"
     for name, service in services.items():
         assert all(
             port.startswith(("127.0.0.1:", "${KESTREL_BIND:-127.0.0.1}:")) for port in service["ports"]
         ), name
+
+
+def test_the_commands_of_gateways_are_understood_and_ask_a_server_that_is_there() -> None:
+    [pod] = gateway_pod()["containers"]
+    service = load(DOCKER / "compose.yaml")["services"]["gateway"]
+    servers = {"kestrel": 8001, "kestrel-grpc": 8001}  # an alias in compose, a service in Kubernetes
+    for command in (pod["args"], service["command"]):
+        given = make_parser().parse_args(command[1:])
+        assert given.host == "0.0.0.0" and given.port == 8080
+        [upstream] = given.upstream
+        name, _, port = upstream.partition(":")
+        assert servers[name] == int(port)
+    assert "Service/kestrel-grpc" in manifests()
+    assert load(DOCKER / "compose.yaml")["x-server"]["networks"]["default"]["aliases"] == ["kestrel"]
 
 
 def test_compose_mounts_files_that_exist_and_volumes_it_declares() -> None:
@@ -98,20 +124,31 @@ def test_the_manifests_follow_the_schema_of_kubernetes(version: str) -> None:
     assert kinds >= {"Deployment", "Service", "HorizontalPodAutoscaler", "PodDisruptionBudget"}
 
 
-def test_every_selector_finds_the_pods_and_every_port_is_one_of_theirs() -> None:
+@pytest.mark.parametrize(
+    ("name", "services"),
+    [("kestrel", ("kestrel", "kestrel-grpc")), ("kestrel-gateway", ("kestrel-gateway",))],
+)
+def test_every_selector_finds_its_pods_and_every_port_is_one_of_theirs(
+    name: str, services: tuple[str, ...]
+) -> None:
     found = manifests()
-    template = found["Deployment/kestrel"]["spec"]["template"]
+    template = found[f"Deployment/{name}"]["spec"]["template"]
     labels = template["metadata"]["labels"]
     ports = {port["name"]: port["containerPort"] for port in template["spec"]["containers"][0]["ports"]}
-    assert found["Service/kestrel-grpc"]["spec"]["clusterIP"] == "None"
-    for service in ("Service/kestrel", "Service/kestrel-grpc"):
-        assert found[service]["spec"]["selector"] == labels
-        for port in found[service]["spec"]["ports"]:
+    for service in services:
+        spec = found[f"Service/{service}"]["spec"]
+        assert spec["selector"] == labels
+        for port in spec["ports"]:
             assert ports[port["targetPort"]] == port["port"]
-    for other in ("Deployment/kestrel", "PodDisruptionBudget/kestrel", "PodMonitor/kestrel"):
-        assert found[other]["spec"]["selector"]["matchLabels"] == labels
-    [endpoint] = found["PodMonitor/kestrel"]["spec"]["podMetricsEndpoints"]
+    for kind in ("Deployment", "PodDisruptionBudget", "PodMonitor"):
+        assert found[f"{kind}/{name}"]["spec"]["selector"]["matchLabels"] == labels
+    [endpoint] = found[f"PodMonitor/{name}"]["spec"]["podMetricsEndpoints"]
     assert endpoint["port"] in ports
+
+
+def test_requests_are_spread_over_pods_whose_number_follows_the_load() -> None:
+    found = manifests()
+    assert found["Service/kestrel-grpc"]["spec"]["clusterIP"] == "None"
     scaled = found["HorizontalPodAutoscaler/kestrel"]["spec"]["scaleTargetRef"]
     assert f"{scaled['kind']}/{scaled['name']}" == "Deployment/kestrel"
 
@@ -138,24 +175,45 @@ def test_every_variable_of_ours_is_a_setting_and_names_a_model_that_exists() -> 
         assert RuntimeConfig.from_environment(environment).model in MODELS
 
 
-def test_kubernetes_adds_no_variables_that_look_like_ours() -> None:
+@pytest.mark.parametrize("name", ["kestrel", "kestrel-gateway"])
+def test_kubernetes_adds_no_variables_that_look_like_ours(name: str) -> None:
     """Beside a service called kestrel it would set KESTREL_PORT and its like."""
-    assert manifests()["Deployment/kestrel"]["spec"]["template"]["spec"]["enableServiceLinks"] is False
+    assert manifests()[f"Deployment/{name}"]["spec"]["template"]["spec"]["enableServiceLinks"] is False
 
 
-def test_a_pod_is_given_longer_than_the_drain_takes() -> None:
-    pod = manifests()["Deployment/kestrel"]["spec"]["template"]["spec"]
-    [server] = pod["containers"]
-    [drain_s] = [int(a.partition("=")[2]) for a in server["args"] if a.startswith("--exit-timeout=")]
-    spent_s = server["lifecycle"]["preStop"]["sleep"]["seconds"] + drain_s
+@pytest.mark.parametrize(("name", "to_end_s"), [("kestrel", LINGER_S), ("kestrel-gateway", 0)])
+def test_a_pod_is_given_longer_than_its_end_takes(name: str, to_end_s: float) -> None:
+    pod = manifests()[f"Deployment/{name}"]["spec"]["template"]["spec"]
+    options = dict(word.split("=") for word in pod["containers"][0]["args"] if "=" in word)
+    spent_s = float(options["--drain-s"]) + float(options["--exit-timeout"]) + to_end_s
+    assert float(options["--drain-s"]) >= 5, "until every balancer knows"
     assert pod["terminationGracePeriodSeconds"] >= spent_s + 10
+
+
+def test_gateways_and_servers_share_a_secret_if_there_is_one() -> None:
+    found = manifests()
+    secrets = []
+    for name in ("kestrel", "kestrel-gateway"):
+        [container] = found[f"Deployment/{name}"]["spec"]["template"]["spec"]["containers"]
+        [source] = [v["valueFrom"] for v in container["env"] if v["name"] == SECRET_VARIABLE]
+        assert source["secretKeyRef"]["optional"]
+        secrets.append(source)
+    assert secrets[0] == secrets[1]
+
+
+def test_a_gateway_is_asked_whether_it_lives_and_whether_it_is_ready() -> None:
+    [gateway] = gateway_pod()["containers"]
+    paths = {name: gateway[f"{name}Probe"]["httpGet"]["path"] for name in ("liveness", "readiness")}
+    assert paths == {"liveness": "/livez", "readiness": "/readyz"}
+    assert {gateway[f"{name}Probe"]["httpGet"]["port"] for name in paths} == {gateway["ports"][0]["name"]}
+    assert gateway["securityContext"]["readOnlyRootFilesystem"]
 
 
 def test_the_probes_that_may_kill_a_pod_ask_the_model_and_leave_it_time_to_answer() -> None:
     [server] = manifests()["Deployment/kestrel"]["spec"]["template"]["spec"]["containers"]
     [python, script] = json.loads(" ".join(instruction("HEALTHCHECK")).partition(" CMD ")[2])
     for probe, asks in (("startupProbe", ["--compute", "--timeout-s=20"]), ("livenessProbe", [])):
-        assert server[probe]["exec"]["command"] == [python, script, *asks]
+        assert server[probe]["exec"]["command"] == [python, script, "--triton=localhost:8000", *asks]
         seconds = float(asks[-1].partition("=")[2]) if asks else 4.0
         assert server[probe]["timeoutSeconds"] > 2 * seconds
     assert server["readinessProbe"]["httpGet"]["path"] == "/v2/models/moondream/ready"
@@ -199,7 +257,7 @@ def test_the_image_installs_under_the_constraints() -> None:
     assert installs
     for line in installs:
         assert "-c constraints-gpu.txt" in line or "--no-deps" in line
-    assert any("'.[client,gpu]'" in line for line in installs)
+    assert any("'.[gateway,gpu]'" in line for line in installs)
 
 
 def test_the_entry_point_becomes_the_command_it_is_given(tmp_path: Path) -> None:
@@ -211,6 +269,7 @@ def test_the_entry_point_becomes_the_command_it_is_given(tmp_path: Path) -> None
         "": "kestrel serve --host 0.0.0.0",
         "--demo -- --log-verbose=1": "kestrel serve --host 0.0.0.0 --demo -- --log-verbose=1",
         "kestrel schedule hello": "kestrel schedule hello",
+        "kestrel gateway --upstream kestrel:8001": "kestrel gateway --upstream kestrel:8001",
     }
     for arguments, expected in cases.items():
         process = subprocess.Popen(
@@ -223,3 +282,21 @@ def test_the_entry_point_becomes_the_command_it_is_given(tmp_path: Path) -> None
         pid, path, *rest = out.split()
         assert int(pid) == process.pid
         assert [Path(path).name, *rest] == expected.split()
+
+
+def test_who_starts_triton_without_us_is_told_the_flags_that_close_it() -> None:
+    readme = (DOCKER / "README.md").read_text()
+    [block] = [
+        block for block in re.findall(r"```bash\n(.*?)```", readme, re.DOTALL) if "restricted" in block
+    ]
+    script = 'tritonserver() { printf "%s\\0" "$@"; }\nSECRET=s3cret\n' + block
+    said = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True).stdout
+    flags = [flag for flag in said.split("\0") if "-restricted-" in flag]
+    assert sorted(map(without_value, flags)) == sorted(map(without_value, restriction_flags("s3cret")))
+    assert GRPC_HEADER in readme
+
+
+def without_value(flag: str) -> tuple[str, bool]:
+    """All of the flag but the value, and whether nobody can send that, since it holds a line break."""
+    name, _, value = flag.rpartition("=")
+    return name, "\n" in value

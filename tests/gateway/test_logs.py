@@ -86,7 +86,7 @@ def test_probes_are_told_of_only_when_they_fail() -> None:
         for path in ("/livez", "/readyz", "/metrics"):
             gateway.get(path)
         assert not lines
-        gateway.house.upstream.replicas[0].leave("broken")
+        gateway.house.upstream.replicas[0].leave("it is broken")
         gateway.get("/readyz")
     assert [told["path"] for told in lines.read()] == ["/readyz"]
 

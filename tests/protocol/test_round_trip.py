@@ -19,6 +19,7 @@ from kestrel_core.protocol.wire import (
 )
 
 USAGE = Usage(745, 64, 3, 1.0, 12.5, 45.2, 15.0)
+ENTRIES = ({"token": "a", "bytes": [97], "logprob": -0.5, "top": []},)
 ERRORS = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, KestrelError)]
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
@@ -71,7 +72,9 @@ def test_a_request_arrives_as_it_was_sent(request: Request) -> None:
     assert decode_request(tensors, request.request_id, 0, parameters) == request
 
 
-@pytest.mark.parametrize("chunk", [Chunk("a é ", 5), Chunk("hm ", 2, "reasoning")])
+@pytest.mark.parametrize(
+    "chunk", [Chunk("a é ", 5), Chunk("hm ", 2, "reasoning"), Chunk("a ", 1, "text", ENTRIES)]
+)
 def test_a_chunk_arrives_as_it_was_sent(chunk: Chunk) -> None:
     assert decode_response(encode_chunk(chunk)) == chunk
 
@@ -89,11 +92,11 @@ def test_a_result_arrives_as_the_class_that_its_output_asks_for(
     output: dict[str, Any], kind: type[EngineResult]
 ) -> None:
     result = EngineResult("42", "stop", output, USAGE)
-    for rest in (None, Chunk("b", 64)):
+    for rest in (None, Chunk("b", 64), Chunk("", 64, "text", ENTRIES)):
         event = decode_response(encode_result(result, rest))
         assert isinstance(event, Finished) and type(event.result) is kind
         assert event.result.output == output and event.result.metrics == USAGE
-        assert event.rest.text == ("b" if rest else "")
+        assert event.rest == (rest or Chunk("", 64))
 
 
 @pytest.mark.parametrize("kind", ERRORS, ids=lambda kind: str(kind.__name__))

@@ -31,7 +31,7 @@ def greedy(asked: str, max_tokens: int = 24) -> dict[str, Any]:
 
 
 def without_measures(answer: dict[str, Any]) -> dict[str, Any]:
-    measured = ("metrics", "request_id", "chunk", "completed")
+    measured = ("metrics", "request_id", "chunk", "completed", "chunk_logprobs")
     return {name: value for name, value in answer.items() if name not in measured}
 
 
@@ -70,6 +70,16 @@ def test_the_pieces_of_a_stream_add_up_to_its_text(server: Served, expected: Ans
         assert not any(chunk["completed"] for chunk in chunks)
         places = [chunk["token_index"] for chunk in chunks]
         assert places == sorted(set(places)) and places[-1] <= 120
+
+
+def test_the_log_probabilities_of_a_stream_s_pieces_add_up(server: Served, expected: Answer) -> None:
+    inputs = SKILLS["a question"] | GREEDY | {"MAX_TOKENS": 60, "LOGPROBS": 2}
+    whole = expected(**inputs)
+    *chunks, last = server.ask(STREAM=True, **inputs)
+    told = [entry for chunk in chunks for entry in chunk.get("logprobs", ())] + last["chunk_logprobs"]
+    assert told == last["logprobs"] == whole["logprobs"] and len(told) == 60
+    data = bytes(byte for entry in told for byte in entry["bytes"])
+    assert data.decode("utf-8", "replace") == last["answer"]
 
 
 def test_a_running_stream_is_not_cut_finer_than_it_pays(server: Served) -> None:

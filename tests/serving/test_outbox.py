@@ -201,6 +201,23 @@ def test_thoughts_and_text_never_share_a_response_and_keep_their_order(outbox: O
     assert (second["token_index"], last["chunk"]) == (3, "yes, sir")
 
 
+def test_chunks_that_go_out_together_join_their_log_probabilities(outbox: Outbox) -> None:
+    far = Received()
+    far.gate.clear()
+    outgoing = outbox.open(far.send)
+    outgoing.stream = True
+    a, b, c, d = ({"token": letter} for letter in "abcd")
+    outgoing.put(Chunk("a", 1, "text", (a,)))
+    assert far.entered.wait(10)
+    outgoing.put(Chunk("b", 2, "text", (b,)))
+    outgoing.put(Chunk("c", 3, "text", (c,)))
+    outgoing.put(Finished(finished("abcd").result, Chunk("d", 4, "text", (d,))))
+    far.gate.set()
+    assert far.ended.wait(10)
+    first, last = [json.loads(str(document)) for document in far.documents]
+    assert first["logprobs"] == [a] and last["chunk_logprobs"] == [b, c, d]
+
+
 def test_an_answer_that_ends_in_thought_sends_the_thought_before_its_end(outbox: Outbox) -> None:
     far = Received()
     far.gate.clear()

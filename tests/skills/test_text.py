@@ -200,25 +200,6 @@ def test_captions_reply_under_their_own_name() -> None:
     assert reply.output() == {"caption": "a dog"}
 
 
-def test_log_probabilities_come_with_their_tokens_when_asked_for() -> None:
-    reply = reply_to(logprobs=2)
-    a, b = letters("ab")
-    reply.take(Sample(a, logprob=-0.5, top=((a, -0.5), (b, -1.5))))
-    reply.take(Sample(EOS, logprob=-0.1, top=()))
-    assert reply.output()["logprobs"] == [
-        {
-            "token_id": a,
-            "token": "a",
-            "logprob": -0.5,
-            "top": [
-                {"token_id": a, "token": "a", "logprob": -0.5},
-                {"token_id": b, "token": "b", "logprob": -1.5},
-            ],
-        }
-    ]
-    assert "logprobs" not in reply_to().output()
-
-
 # Stop strings.
 
 

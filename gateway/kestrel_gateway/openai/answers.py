@@ -10,6 +10,7 @@ from kestrel_core.protocol.about import own_version
 from kestrel_core.protocol.messages import EngineResult, Usage
 
 Document = dict[str, Any]
+DONE = b"data: [DONE]\n\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,12 @@ def usage(metrics: Usage) -> Document:
         "prompt_tokens": metrics.input_tokens,
         "completion_tokens": metrics.output_tokens,
         "total_tokens": metrics.input_tokens + metrics.output_tokens,
-        "prompt_tokens_details": {"cached_tokens": metrics.cached_tokens},
+        "prompt_tokens_details": {
+            "cached_tokens": metrics.cached_tokens,
+            "image_tokens": metrics.image_tokens,
+            "text_tokens": metrics.input_tokens - metrics.image_tokens,
+        },
+        "completion_tokens_details": {"reasoning_tokens": metrics.reasoning_tokens},
     }
 
 
@@ -58,10 +64,4 @@ def logprob_items(tokens: Iterable[Mapping[str, Any]], num_top: int) -> list[Doc
 
 
 def _logprob(token: Mapping[str, Any]) -> Document:
-    text = token["token"]
-    # A token that is a part of a letter has no text of its own, and so no bytes that are known here.
-    return {
-        "token": text,
-        "logprob": token["logprob"],
-        "bytes": None if "\ufffd" in text else list(text.encode()),
-    }
+    return {name: token[name] for name in ("token", "logprob", "bytes")}

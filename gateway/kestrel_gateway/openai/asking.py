@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 from kestrel_core.protocol.asking import make_request
 from kestrel_core.protocol.fields import PARAMETERS
@@ -12,6 +12,8 @@ from kestrel_gateway.house import House
 from kestrel_gateway.openai.commands import command_document, command_request, read_command
 from kestrel_gateway.openai.conversation import Conversation
 from kestrel_gateway.openai.reading import refused
+
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,7 @@ def thinks(reasoning: bool | None, effort: str | None) -> bool:
     return bool(reasoning) if effort is None else effort != "none"
 
 
-def model_of(house: House, asked: Asked) -> str:
+def model_of(house: House, request: Request) -> str:
     """The model's own name, whichever name it was asked by."""
-    adapter = asked.request.settings.adapter
+    adapter = request.settings.adapter
     return f"{house.model}/{adapter}" if adapter else house.model

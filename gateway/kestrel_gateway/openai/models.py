@@ -1,4 +1,4 @@
-"""`GET /v1/models`: which model is served, in OpenAI's form."""
+"""`GET /v1/models`: the model that is served and its adapters, in OpenAI's form."""
 
 from typing import Any
 
@@ -8,30 +8,38 @@ from starlette.responses import Response
 
 from kestrel_core.protocol.names import shown
 from kestrel_gateway.errors import UnknownModel, blaming
-from kestrel_gateway.house import ALIAS, House
+from kestrel_gateway.house import House
 
 
 async def list_models(house: House, http: HttpRequest) -> Response:
-    return _json({"object": "list", "data": [_card(house, house.model)]})
+    about = house.upstream.known
+    adapters = about.adapters if about is not None else ()
+    names = [house.model, *(f"{house.model}/{adapter}" for adapter in adapters)]
+    return _json({"object": "list", "data": [_card(house, name) for name in names]})
 
 
 async def show_model(house: House, http: HttpRequest) -> Response:
-    """By the name that it is listed by, or by the name that every server's model has."""
+    """By a name that is listed, or by the alias that every server's model has."""
     name = http.path_params["id"]
+    about = house.upstream.known
     with blaming("model"):
-        if name not in (house.model, ALIAS):
+        adapter = house.adapter_of(name)
+        if adapter is not None and (about is None or adapter not in about.adapters):
             raise UnknownModel(f'there is no model "{shown(name)}"; this server has {house.model}')
     return _json(_card(house, name))
 
 
 def _card(house: House, name: str) -> dict[str, Any]:
+    about = house.upstream.known
+    limit = {} if about is None else {"max_model_len": about.max_context}
     return {
         "id": name,
         "object": "model",
         "created": house.started,
         "owned_by": "kestrel",
         "root": house.model,
-        "parent": None,
+        "parent": house.model if "/" in name else None,
+        **limit,
     }
 
 

@@ -5,17 +5,45 @@ Every refusal names its field as OpenAI's own errors do: `param` is `messages[0]
 
 import re
 from collections.abc import Mapping
-from typing import Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 import msgspec
+from msgspec import Meta
 
 from kestrel_core.protocol.errors import InvalidRequest
+from kestrel_core.protocol.fields import MAX_INT32
 from kestrel_core.protocol.names import nearest, shown
 from kestrel_gateway.bodies import Body
 
-PLACE = re.compile(r"(?P<text>.*?)(?: - at `\$\.?(?P<path>.*)`)?", re.DOTALL)
 FIELD = re.compile(r"Object (?P<what>missing required|contains unknown) field `(?P<name>.*)`", re.DOTALL)
 INDEX = re.compile(r"\[\d+\]")
+
+# Types of fields that several bodies have.
+ModelName = Annotated[str, Meta(min_length=1)]
+TokenLimit = Annotated[int, Meta(ge=1, le=MAX_INT32)]
+Temperature = Annotated[float, Meta(ge=0, le=2)]
+TopP = Annotated[float, Meta(ge=0, le=1)]
+TopK = Annotated[int, Meta(ge=0, le=MAX_INT32)]
+Seed = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+Stops = str | Annotated[list[Annotated[str, Meta(min_length=1)]], Meta(max_length=4)]
+TopLogprobs = Annotated[int, Meta(ge=0, le=20)]
+
+# Settings of the answer that the engine does not have yet, and the values that ask for nothing.
+NOT_YET: dict[str, tuple[object, ...]] = {
+    "n": (1,),
+    "presence_penalty": (0, 0.0),
+    "frequency_penalty": (0, 0.0),
+    "repetition_penalty": (1, 1.0),
+    "logit_bias": ({},),
+    "min_tokens": (0,),
+    "ignore_eos": (False,),
+}
+HINTS = {"stop": "a text, or up to 4 of them"}
+
+
+class StreamOptions(msgspec.Struct):
+    include_usage: bool | None = None
+    include_obfuscation: bool | None = None
 
 
 class OpenAIBody(msgspec.Struct):
@@ -64,9 +92,9 @@ def _check_harmless(name: str, value: Any, harmless: tuple[object, ...]) -> None
 
 def _told(message: str, hints: Mapping[str, str]) -> InvalidRequest:
     """What msgspec says of a place in the body, as an error about that place."""
-    found = PLACE.fullmatch(message)
-    assert found is not None
-    text, param = found["text"], found["path"] or ""
+    told, has_place, place = message.rpartition(" - at `$")  # the last: a text of the caller's may hold more
+    text = told if has_place else message
+    param = place.removeprefix(".").removesuffix("`") if has_place else ""
     if field := FIELD.fullmatch(text):
         param = f"{param}.{field['name']}".removeprefix(".")
         text = "it is required" if field["what"] == "missing required" else "there is no such field"

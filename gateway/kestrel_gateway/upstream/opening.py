@@ -5,17 +5,17 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from kestrel_client.async_client import AsyncClient
 from kestrel_client.exchange import Retry
+from kestrel_core.triton.restrictions import GRPC_HEADER
 from kestrel_gateway.options import GatewayOptions
 from kestrel_gateway.upstream.replica import Replica
 from kestrel_gateway.upstream.replicas import Replicas
 
-SECRET_HEADER = "triton-grpc-protocol-kestrel-secret"  # Triton adds the first part
 ONCE = Retry(limit=0)  # whether to ask again, and whom, is decided by `RoutedStream`
 
 
 @asynccontextmanager
 async def opened(options: GatewayOptions) -> AsyncIterator[Replicas]:
-    headers = {SECRET_HEADER: options.secret} if options.secret else {}
+    headers = {GRPC_HEADER: options.secret} if options.secret else {}
     names = dict.fromkeys(options.upstreams)  # each once
     async with AsyncExitStack() as stack:
         replicas = []

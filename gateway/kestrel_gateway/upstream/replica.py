@@ -31,6 +31,7 @@ class Replica:
         self.about: About | None = None
         self.num_asked = 0
         self.doubted = asyncio.Event()  # set: look at it now, and not after the usual pause
+        self.tell: Callable[[str, bool], None] = lambda name, is_well: None  # when that changes
         self._guests: set[Guest] = set()
         self._is_well: bool | None = None  # nobody has looked yet
         self._clock = clock
@@ -64,6 +65,7 @@ class Replica:
     def is_found_well(self) -> None:
         if not self.is_well:
             log.info("upstream %s answers", self.name)
+            self.tell(self.name, True)
         self._is_well = True
         self._answered_s = self._clock()
 
@@ -71,6 +73,7 @@ class Replica:
         """It refused, or cannot be reached. Requests that it has may still be answered."""
         if self._is_well is not False:
             log.warning("upstream %s gets no more requests: %s", self.name, why)
+            self.tell(self.name, False)
             self.doubted.set()
         self._is_well = False
 

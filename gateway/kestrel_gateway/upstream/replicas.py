@@ -1,7 +1,7 @@
 """Who answers: one Triton, several, or an engine in this process; asked as if they were one."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from kestrel_core.protocol.about import About
 from kestrel_core.protocol.asking import AsyncCalls
@@ -38,6 +38,11 @@ class Replicas(AsyncCalls):
     def known(self) -> About | None:
         """They serve the same model; otherwise no request could go to any of them."""
         return next((replica.about for replica in self.replicas if replica.about is not None), None)
+
+    def tell(self, whom: Callable[[str, bool], None]) -> None:
+        """Whoever is named here is told when a replica answers again, or no longer."""
+        for replica in self.replicas:
+            replica.tell = whom
 
     def check(self) -> None:
         """Raises unless somebody answered of late. Asks nobody, so it takes no time."""

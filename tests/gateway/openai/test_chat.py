@@ -1,27 +1,31 @@
 """OpenAI's chat over a scripted upstream: what is asked, and what comes back, whole and in chunks."""
 
 import base64
+import http.client
+import json
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from gateway_server import Running, Script, failing, running
+from gateway_server import USAGE, Running, Script, endless, failing, running
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kestrel_core.protocol.errors import EngineFailed, Overloaded
-from kestrel_core.protocol.messages import Chunk, Request
+from kestrel_core.protocol.messages import Chunk, FinishReason, Request
 
 CHAT = "/v1/chat/completions"
 URL = f"data:image/png;base64,{base64.b64encode(b'picture').decode()}"
-LOGPROBS = [
+LOGPROBS: list[dict[str, Any]] = [
     {
         "token_id": 5,
         "token": "é",
+        "bytes": [195, 169],
         "logprob": -0.5,
         "top": [
-            {"token_id": 5, "token": "é", "logprob": -0.5},
-            {"token_id": 6, "token": "\ufffd", "logprob": -1.5},
+            {"token_id": 5, "token": "é", "bytes": [195, 169], "logprob": -0.5},
+            {"token_id": 6, "token": "\ufffd", "bytes": [195], "logprob": -1.5},
         ],
     }
 ]
@@ -56,6 +60,7 @@ def joined(events: list[Any], key: str = "content") -> str:
 def test_a_chat_is_a_query_about_its_picture(gateway: Running) -> None:
     image = {"type": "image_url", "image_url": {"url": URL, "detail": "auto"}}
     body = chat([image, {"type": "text", "text": "What?"}], temperature=0.2, top_p=0.9, seed=7, stop="\n")
+    gateway.upstream.usage = replace(USAGE, image_tokens=730, reasoning_tokens=2)
     status, answer, headers = gateway.post(CHAT, {**body, "max_tokens": 9, "top_k": 3}, x_request_id="me")
     assert (status, headers["x-request-id"]) == (200, "me")
     [asked] = gateway.upstream.asked
@@ -80,7 +85,8 @@ def test_a_chat_is_a_query_about_its_picture(gateway: Running) -> None:
     ]
     usage = answer["usage"]
     assert (usage["prompt_tokens"], usage["completion_tokens"], usage["total_tokens"]) == (740, 3, 743)
-    assert usage["prompt_tokens_details"]["cached_tokens"] == 730
+    assert usage["prompt_tokens_details"] == {"cached_tokens": 730, "image_tokens": 730, "text_tokens": 10}
+    assert usage["completion_tokens_details"] == {"reasoning_tokens": 2}
 
 
 def test_a_bare_address_and_several_turns_are_taken(gateway: Running) -> None:
@@ -93,7 +99,7 @@ def test_a_bare_address_and_several_turns_are_taken(gateway: Running) -> None:
     gateway.post(CHAT, {"model": "moondream", "messages": messages})
     [asked] = gateway.upstream.asked
     assert asked.image == b"picture"
-    assert asked.arguments["question"] == "Be brief.\n\nUser: \nAssistant: A dog.\n\nWhich breed?"
+    assert asked.arguments["question"] == "Be brief.\n\nAssistant: A dog.\n\nWhich breed?"
 
 
 def test_a_stream_begins_with_the_role_and_ends_with_done(gateway: Running) -> None:
@@ -167,13 +173,31 @@ def test_log_probabilities_have_the_shape_of_openai(
     logprobs = answer["choices"][0]["logprobs"]
     top = [
         {"token": "é", "logprob": -0.5, "bytes": [195, 169]},
-        {"token": "\ufffd", "logprob": -1.5, "bytes": None},
+        {"token": "\ufffd", "logprob": -1.5, "bytes": [195]},
     ]
     assert logprobs == {"content": [{**top[0], "top_logprobs": top[: num_top or 0]}], "refusal": None}
     assert gateway.upstream.asked[0].settings.logprobs == asked
-    events = gateway.events(CHAT, {**body, "stream": True})
+
+
+@pytest.mark.parametrize("in_chunk", [True, False])
+def test_a_token_is_told_with_its_text_or_at_the_end(gateway: Running, in_chunk: bool) -> None:
+    async def script(request: Request) -> AsyncIterator[Chunk]:
+        yield Chunk("é", 1, logprobs=tuple(LOGPROBS) if in_chunk else ())
+
+    gateway.upstream.scripts = [script]
+    gateway.upstream.outputs["query"] = {"answer": "é", "logprobs": LOGPROBS}
+    events = gateway.events(CHAT, chat(logprobs=True, stream=True))
     told = [event["choices"][0]["logprobs"] for event in events[:-1]]
-    assert [item for one in told if one for item in one["content"]] == logprobs["content"]
+    assert [one and len(one["content"]) for one in told] == [None, *([1, None] if in_chunk else [None, 1])]
+
+
+@pytest.mark.parametrize(("reason", "told"), [("length", "length"), ("cancelled", "length")])
+def test_an_answer_that_is_not_whole_says_so(gateway: Running, reason: FinishReason, told: str) -> None:
+    gateway.upstream.finish_reason = reason
+    _, answer, _ = gateway.post(CHAT, chat())
+    assert answer["choices"][0]["finish_reason"] == told
+    events = gateway.events(CHAT, chat(stream=True))
+    assert events[-2]["choices"][0]["finish_reason"] == told
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -188,6 +212,21 @@ def test_an_error_in_mid_stream_is_the_last_event_and_nothing_is_done(gateway: R
     events = gateway.events(CHAT, chat(stream=True))
     assert events[-1]["error"]["code"] == "engine_failed"
     assert [len(event.get("choices", [])) for event in events] == [1, 1, 1, 0]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_client_that_goes_is_cancelled(gateway: Running, stream: bool) -> None:
+    gateway.upstream.scripts = [endless]
+    connection = http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=10)
+    connection.request(
+        "POST", CHAT, json.dumps(chat(stream=stream)).encode(), {"Content-Type": "application/json"}
+    )
+    while not gateway.upstream.answers:
+        pass
+    if stream:
+        connection.getresponse().read1()
+    connection.close()
+    assert gateway.upstream.answers[0].is_cancelled.wait(10)
 
 
 def test_a_cache_key_salts_what_is_shared(gateway: Running) -> None:

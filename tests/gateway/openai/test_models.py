@@ -5,6 +5,8 @@ from collections.abc import Iterator
 import pytest
 from gateway_server import Running, running
 
+from kestrel_core.protocol.about import About
+
 
 @pytest.fixture
 def gateway() -> Iterator[Running]:
@@ -13,12 +15,23 @@ def gateway() -> Iterator[Running]:
         yield it
 
 
+def test_adapters_are_listed_behind_their_model(gateway: Running) -> None:
+    gateway.house.upstream.replicas[0].about = About("moondream-tiny", "1.0", 2048, (), ("a@1",))
+    _, answer, _ = gateway.get("/v1/models")
+    assert [(model["id"], model["parent"]) for model in answer["data"]] == [
+        ("moondream-tiny", None),
+        ("moondream-tiny/a@1", "moondream-tiny"),
+    ]
+    status, model, _ = gateway.get("/v1/models/moondream-tiny/a@1")
+    assert (status, model["id"]) == (200, "moondream-tiny/a@1")
+
+
 def test_the_list_holds_the_served_model(gateway: Running) -> None:
     status, answer, _ = gateway.get("/v1/models")
     [model] = answer["data"]
     assert (status, answer["object"], model["object"]) == (200, "list", "model")
     assert (model["id"], model["root"], model["parent"]) == ("moondream-tiny", "moondream-tiny", None)
-    assert isinstance(model["created"], int)
+    assert (type(model["created"]), model["max_model_len"]) == (int, 2048)
 
 
 @pytest.mark.parametrize("name", ["moondream-tiny", "moondream"])

@@ -1,0 +1,229 @@
+"""HTTP itself within limits: uvicorn's protocol, which bounds neither headers nor the time until they end.
+
+What comes before a request is known is refused here, in the same envelope as everything else: too many
+connections, headers that are too long, too many or too slow, and what is no HTTP at all.
+"""
+
+import asyncio
+from typing import Any, cast
+
+import httptools
+import uvicorn
+from uvicorn.protocols.http.flow_control import FlowControl
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+from uvicorn.server import ServerState
+
+from kestrel_core.protocol.errors import KestrelError
+from kestrel_gateway.errors import BadHttp, Busy, HeadersTooLarge, SlowSender, TargetTooLong, refusal
+from kestrel_gateway.options import GatewayOptions
+
+MAX_PIPELINED = 16  # requests that a client sends before their turn; each costs memory
+LINGER_S = 2.0
+LINGER_BYTES = 64 * 2**20
+
+
+class LingeringTransport:
+    """A transport whose close waits for the rest of a body, so that its sender reads why it was refused.
+
+    Closing a socket that has unread bytes resets the connection, and the answer is lost on the way.
+    """
+
+    def __init__(self, inner: asyncio.Transport, protocol: "LimitedProtocol") -> None:
+        self.write = inner.write
+        self._inner = inner
+        self._protocol = protocol
+        self._is_closing = False
+
+    def close(self) -> None:
+        if self.is_closing():
+            return
+        self._is_closing = True
+        if self._protocol.has_read_all or not self._inner.can_write_eof():
+            self._inner.close()
+            return
+        self._inner.write_eof()
+        self._inner.resume_reading()
+        self._protocol.linger(self._inner)
+
+    def is_closing(self) -> bool:
+        return self._is_closing or self._inner.is_closing()
+
+    def pause_reading(self) -> None:
+        if not self._is_closing:
+            self._inner.pause_reading()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+class LimitedProtocol(HttpToolsProtocol):
+    limits: GatewayOptions
+
+    def __init__(
+        self,
+        config: uvicorn.Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self.has_read_all = True  # of the newest request
+        self._running: RequestResponseCycle | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_in_head = False
+        self._head_bytes = 0
+        self._keeps_alive = True
+        self._is_deaf = False
+        self._num_dropped = 0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.transport = cast(asyncio.Transport, LingeringTransport(transport, self))
+        self.flow = FlowControl(self.transport)
+        if len(self.connections) > self.limits.max_connections:
+            limit = self.limits.max_connections
+            self._refuse(Busy(f"{limit:,} connections are open, which is the limit; try again"))
+            return
+        self._start_timer()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_timer()
+        self.has_read_all = True  # there is nobody left to linger for
+        super().connection_lost(exc)
+        if self._running is not None:  # uvicorn tells the newest request alone, which may not have begun
+            self._running.disconnected = True
+            self._running.message_event.set()
+
+    def data_received(self, data: bytes) -> None:
+        if self._is_deaf:
+            self._drop(len(data))
+            return
+        self._unset_keepalive_if_required()
+        was_in_head = self._is_in_head
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserCallbackError as error:
+            cause = error.__context__
+            self._refuse(cause if isinstance(cause, KestrelError) else BadHttp(NO_HTTP))
+        except httptools.HttpParserUpgrade:
+            pass  # it is answered in the HTTP it came in
+        except httptools.HttpParserError:
+            self._refuse(BadHttp(NO_HTTP))
+        else:
+            self._watch_head(len(data) if was_in_head else 0)
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._is_in_head, self._head_bytes = True, 0
+
+    def on_url(self, url: bytes) -> None:
+        super().on_url(url)
+        if len(self.url) > self.limits.max_target_bytes:
+            raise TargetTooLong(
+                f"the path has more than {self.limits.max_target_bytes:,} bytes, which is the limit; "
+                "send values in the body"
+            )
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        super().on_header(name, value)
+        if len(self.headers) > self.limits.max_headers:
+            raise HeadersTooLarge(f"there are more than {self.limits.max_headers:,} headers; send fewer")
+        self._head_bytes += len(name) + len(value)
+        self._check_head()
+
+    def on_headers_complete(self) -> None:
+        if len(self.pipeline) >= MAX_PIPELINED:
+            raise BadHttp("too many requests were sent before their turn; wait for answers")
+        super().on_headers_complete()
+        self._is_in_head, self.has_read_all = False, False
+        self._stop_timer()
+        # An answer before the end of the body ends the connection, and says so.
+        self._keeps_alive, self.cycle.keep_alive = self.cycle.keep_alive, False
+
+    def on_message_complete(self) -> None:
+        self.has_read_all = True
+        if not self.cycle.response_started:
+            self.cycle.keep_alive = self._keeps_alive
+        super().on_message_complete()
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
+
+    def linger(self, transport: asyncio.Transport) -> None:
+        """Drop what still comes, for a while; then close."""
+        self._is_deaf = True
+        self.connections.discard(self)
+        self._stop_timer()
+        self._timer = self.loop.call_later(LINGER_S, transport.abort)
+
+    def _drop(self, count: int) -> None:
+        self._num_dropped += count
+        if self._num_dropped > LINGER_BYTES:
+            self.transport.abort()
+
+    def _watch_head(self, more: int) -> None:
+        """Called after bytes came: headers that are not complete yet have a limit of time, and of bytes."""
+        if self._is_in_head:
+            self._head_bytes += more
+            try:
+                self._check_head()
+            except HeadersTooLarge as error:
+                self._refuse(error)
+                return
+        if self._timer is None and (self._is_in_head or not self._is_answering):
+            self._start_timer()
+
+    def _check_head(self) -> None:
+        limit = self.limits.max_header_bytes
+        if self._head_bytes > limit:
+            raise HeadersTooLarge(f"the headers have more than {limit:,} bytes, which is the limit")
+
+    @property
+    def _is_answering(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _start_timer(self) -> None:
+        self._timer = self.loop.call_later(self.limits.header_timeout_s, self._time_is_up)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _time_is_up(self) -> None:
+        self._timer = None
+        if self._is_answering:
+            self._start_timer()  # half of a next request is no reason to break off this one
+        elif self._is_in_head:
+            limit = self.limits.header_timeout_s
+            self._refuse(SlowSender(f"the headers were not here within {limit:g} s; send them faster"))
+        else:
+            self.transport.close()  # nothing was asked
+
+    def _refuse(self, error: KestrelError) -> None:
+        """Say why, and close the connection; what was asked properly before is answered first."""
+        self._stop_timer()
+        if self._is_answering:
+            if self.pipeline or (self.cycle.response_started and not self.has_read_all):
+                self.transport.abort()
+                return
+            if self.has_read_all:
+                self._is_deaf, self.has_read_all, self.cycle.keep_alive = True, False, False
+                return
+            self.cycle.disconnected = True  # so that nobody waits for the rest of its body
+            self.cycle.message_event.set()
+        self.has_read_all = False
+        answer = refusal(error)
+        lines = [STATUS_LINE[error.status], b"connection: close\r\n"]
+        lines += [name + b": " + value + b"\r\n" for name, value in answer.raw_headers]
+        self.transport.write(b"".join([*lines, b"\r\n", bytes(answer.body)]))
+        self.transport.close()
+
+
+NO_HTTP = "this is no HTTP/1.1 that can be read"
+
+
+def limited(options: GatewayOptions) -> type[asyncio.Protocol]:
+    """The protocol with these limits, as uvicorn takes it."""
+    return type("Limited", (LimitedProtocol,), {"limits": options})

@@ -1,0 +1,156 @@
+"""Several processes that answer on one port: started, watched, started again when they die, ended together.
+
+They share the listening socket, which this process opened and never accepts from, and a folder for what they
+count together. Each is a fresh interpreter: gRPC does not survive a fork.
+"""
+
+import logging
+import multiprocessing
+import multiprocessing.connection
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import FrameType
+
+from kestrel_core.protocol.errors import KestrelError
+from kestrel_core.triton.process import Restarts, again, ending
+from kestrel_gateway.logs import Log
+from kestrel_gateway.metrics import WORKERS_FOLDER, forget_worker
+from kestrel_gateway.options import GatewayOptions
+
+log = logging.getLogger("kestrel.gateway")
+
+Work = Callable[[GatewayOptions, socket.socket], int]
+WATCH_S = 0.1
+LINGER_S = 5.0  # a worker that has not ended so long after its own limit never will
+CANNOT_START = 2
+IN_ORDER = (0, -signal.SIGTERM)  # the second: it had not begun to serve
+
+
+def run_workers(options: GatewayOptions, door: socket.socket, work: Work) -> int:
+    """Until a signal. Returns 0 if all requests were answered, 1 if some were not, 2 if none could be."""
+    Log(options.log_format).install()
+    with shared_folder() as folder:
+        return Workers(replace(options, shared=folder), door, work).run()
+
+
+class Workers:
+    def __init__(self, options: GatewayOptions, door: socket.socket, work: Work) -> None:
+        self._options = options
+        self._door = door
+        self._work = work
+        self._restarts = Restarts()
+        self._running: list[multiprocessing.process.BaseProcess] = []
+        self._due: list[float] = [
+            0.0
+        ] * options.workers  # when each of those that do not run is to be started
+        self._ending_since: float | None = None
+        self._code = 0
+
+    def run(self) -> int:
+        handlers = {
+            signal.SIGTERM: self._on_end,
+            signal.SIGINT: self._on_end,
+            signal.SIGHUP: self._on_hangup,
+        }
+        before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+        try:
+            while self._running or self._ending_since is None:
+                self._start_those_due()
+                multiprocessing.connection.wait([worker.sentinel for worker in self._running], WATCH_S)
+                self._bury_the_dead()
+                self._lose_patience()
+            return self._code
+        finally:
+            for worker in self._running:
+                worker.kill()
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _start_those_due(self) -> None:
+        if self._ending_since is not None:
+            return
+        now = time.monotonic()
+        due, self._due = [at for at in self._due if at <= now], [at for at in self._due if at > now]
+        for _ in due:
+            arguments = (self._work, self._options, self._door)
+            worker = multiprocessing.get_context("spawn").Process(target=_begin_work, args=arguments)
+            worker.start()
+            self._running.append(worker)
+
+    def _bury_the_dead(self) -> None:
+        for worker in [worker for worker in self._running if worker.exitcode is not None]:
+            self._running.remove(worker)
+            assert worker.pid is not None and worker.exitcode is not None
+            forget_worker(worker.pid)
+            self._after(worker.pid, worker.exitcode)
+
+    def _after(self, pid: int, code: int) -> None:
+        if self._ending_since is not None:
+            if code not in IN_ORDER:
+                self._code = self._code or 1
+            return
+        if code == CANNOT_START:  # it has said why, and the others will say the same
+            self._code = CANNOT_START
+            self._end()
+            return
+        pause_s = self._restarts.next_pause_s()
+        log.error("worker %d ended (%s)%s", pid, ending(code), again(pause_s))
+        if pause_s is None:
+            self._code = 1
+            self._end()
+        else:
+            self._due.append(time.monotonic() + pause_s)
+
+    def _lose_patience(self) -> None:
+        limit_s = self._options.drain_s + self._options.exit_timeout_s + LINGER_S
+        if self._ending_since is not None and time.monotonic() > self._ending_since + limit_s:
+            for worker in self._running:
+                worker.kill()
+
+    def _on_end(self, number: int, frame: FrameType | None) -> None:
+        self._end()
+
+    def _on_hangup(self, number: int, frame: FrameType | None) -> None:
+        self._pass_on(signal.SIGHUP)
+
+    def _end(self) -> None:
+        """A second time it ends them at once."""
+        self._ending_since = self._ending_since or time.monotonic()
+        self._pass_on(signal.SIGTERM)
+
+    def _pass_on(self, number: signal.Signals) -> None:
+        for worker in self._running:
+            if worker.pid is not None and worker.exitcode is None:
+                os.kill(worker.pid, number)
+
+
+@contextmanager
+def shared_folder() -> Iterator[Path]:
+    """Gone with the last worker. Metrics are told of it by their own variable, which workers inherit."""
+    with TemporaryDirectory(prefix="kestrel-gateway-") as name:
+        folder = Path(name)
+        metrics = folder / "metrics"
+        metrics.mkdir()
+        os.environ[WORKERS_FOLDER] = str(metrics)
+        try:
+            yield folder
+        finally:
+            del os.environ[WORKERS_FOLDER]
+
+
+def _begin_work(work: Work, options: GatewayOptions, door: socket.socket) -> None:
+    """The first thing in a worker. Until it listens to SIGHUP itself, that must not end it."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        sys.exit(work(options, door))
+    except KestrelError as error:
+        print(f"kestrel: {error}", file=sys.stderr)
+        sys.exit(CANNOT_START)

@@ -1,0 +1,144 @@
+"""What comes before a request: connections, headers and bytes that are no HTTP, each within its limit."""
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+
+import pytest
+from gateway_server import FakeUpstream, Running, endless, running
+
+GET = b"GET /livez HTTP/1.1\r\nHost: a\r\n"
+
+
+@pytest.fixture(scope="module")
+def gateway() -> Iterator[Running]:
+    with running(header_timeout_s=0.5, max_connections=5) as it:
+        yield it
+
+
+def spoken(gateway: Running, *pieces: bytes) -> bytes:
+    """What comes back, to the end of the connection. Whoever stops listening early is sent no more."""
+    with socket.create_connection(("127.0.0.1", gateway.port), timeout=20) as door:
+        threading.Thread(target=_send, args=(door, pieces), daemon=True).start()
+        return _heard(door)
+
+
+def _send(door: socket.socket, pieces: tuple[bytes, ...]) -> None:
+    try:
+        for piece in pieces:
+            door.sendall(piece)
+    except OSError:
+        pass
+
+
+def _heard(door: socket.socket) -> bytes:
+    answer = b""
+    try:
+        while more := door.recv(65536):
+            answer += more
+    except ConnectionResetError:
+        pass
+    return answer
+
+
+def refusal(answer: bytes) -> tuple[int, str]:
+    """Status and code of an envelope that ends its connection."""
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert b"connection: close" in head.lower()
+    error = json.loads(body)["error"]
+    assert error.keys() == {"message", "type", "param", "code"}
+    return int(head.split()[1]), error["code"]
+
+
+@pytest.mark.parametrize(
+    ("pieces", "status", "code"),
+    [
+        ((b"hello\r\n\r\n",), 400, "bad_http"),
+        ((b"\x16\x03\x01\x02\x00\x01\x00" + b"\x00" * 50,), 400, "bad_http"),
+        ((b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",), 400, "bad_http"),
+        ((GET + b"bad header\r\n\r\n",), 400, "bad_http"),
+        ((GET + b"A: b\x00c\r\n\r\n",), 400, "bad_http"),
+        ((b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\n\r\n",), 414, "uri_too_long"),
+        ((b"GET /", *(b"a" * 500 for _ in range(40))), 414, "uri_too_long"),
+        (
+            (GET + b"".join(b"h%d: v\r\n" % index for index in range(101)) + b"\r\n",),
+            431,
+            "headers_too_large",
+        ),
+        ((GET + b"a: " + b"v" * 65_536 + b"\r\n\r\n",), 431, "headers_too_large"),
+        ((GET + b"a: ", *(b"v" * 9_000 for _ in range(200))), 431, "headers_too_large"),
+        (
+            (GET, *(b"h%d: " % index + b"v" * 9000 + b"\r\n" for index in range(200))),
+            431,
+            "headers_too_large",
+        ),
+        ((GET + b"a: b\r\n",), 408, "body_timeout"),
+        ((b"G",), 408, "body_timeout"),
+    ],
+    ids=lambda value: str(value)[:25],
+)
+def test_a_head_over_its_limits_is_refused_in_the_envelope(
+    gateway: Running, pieces: tuple[bytes, ...], status: int, code: str
+) -> None:
+    assert refusal(spoken(gateway, *pieces)) == (status, code)
+
+
+@pytest.mark.parametrize("pieces", [(), (b"\r\n",), (GET + b"\r\n", b"\r\n")])
+def test_a_connection_that_asks_nothing_is_closed(gateway: Running, pieces: tuple[bytes, ...]) -> None:
+    answer = spoken(gateway, *pieces)
+    assert answer.count(b"HTTP/1.1") == len(pieces) // 2
+
+
+def test_a_head_within_the_limits_is_read_in_however_many_pieces(gateway: Running) -> None:
+    head = GET + b"a: " + b"v" * 60_000 + b"\r\nConnection: close\r\n\r\n"
+    pieces = (head[index : index + 700] for index in range(0, len(head), 700))
+    assert spoken(gateway, *pieces).startswith(b"HTTP/1.1 200 ")
+
+
+def test_a_request_after_another_has_limits_of_its_own(gateway: Running) -> None:
+    head = GET + b"a: " + b"v" * 40_000 + b"\r\n\r\n"
+    last = GET + b"a: " + b"v" * 70_000 + b"\r\n\r\n"
+    answer = spoken(gateway, head * 2, last)
+    assert answer.count(b"HTTP/1.1 200") == 2 and answer.count(b"HTTP/1.1 431") == 1
+
+
+def test_an_upgrade_is_answered_in_the_http_it_came_in(gateway: Running) -> None:
+    answer = spoken(gateway, GET + b"Connection: Upgrade, close\r\nUpgrade: h2c\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 200 ")
+
+
+def test_connections_over_the_limit_are_told_so(gateway: Running) -> None:
+    doors = [socket.create_connection(("127.0.0.1", gateway.port)) for _ in range(5)]
+    try:
+        for door in doors:
+            door.sendall(GET + b"\r\n")
+            assert door.recv(1000).startswith(b"HTTP/1.1 200")
+        assert refusal(spoken(gateway, GET + b"\r\n")) == (503, "overloaded")
+    finally:
+        for door in doors:
+            door.close()
+    while gateway.get("/livez")[0] != 200:
+        pass  # until the leavers have been noticed
+
+
+def test_what_was_asked_before_nonsense_is_answered() -> None:
+    body = b'{"question": "?"}'
+    asked = (
+        b"POST /v1/query HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 17\r\n\r\n"
+    )
+    with running() as gateway:
+        answer = spoken(gateway, asked + body + b"nonsense\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 200 ") and answer.count(b"HTTP/1.1") == 1
+
+
+def test_requests_before_their_turn_have_a_limit() -> None:
+    upstream = FakeUpstream()
+    upstream.scripts = [endless] * 50
+    body = b'{"question": "?"}'
+    asked = (
+        b"POST /v1/query HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 17\r\n\r\n"
+    )
+    with running(upstream) as gateway:
+        assert spoken(gateway, (asked + body) * 1000) == b""
+        assert len(upstream.asked) <= 1
