@@ -42,7 +42,7 @@ async def answer_about(house: House, request: Request, samples: list[str]) -> Re
             "model": house.model,
             "skills": [skill.to_json() for skill in house.skills],
             "samples": samples,
-            "has_keys": house.options.api_keys is not None,
+            "has_keys": house.keys.are_asked_for,
             "max_picture_bytes": house.options.max_body_bytes - 2**20,  # a form has words beside its picture
             "grpc_port": int(port) if port.isdecimal() else GRPC_PORT,
         },
