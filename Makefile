@@ -20,7 +20,7 @@ test: .venv/.done ## run the tests
 	$(BIN)/python -m pytest
 
 test-ecosystem: .venv/.done ## run other people's clients against the real stack
-	@$(MAKE) -s -j4 $(ECOSYSTEM)/clients.done $(ECOSYSTEM)/frameworks.done $(ECOSYSTEM)/aiperf.done $(ECOSYSTEM)/node.done
+	@$(MAKE) -s -j4 $(ECOSYSTEM)/clients.done $(ECOSYSTEM)/frameworks.done $(ECOSYSTEM)/aiperf.done $(ECOSYSTEM)/schemathesis.done $(ECOSYSTEM)/node.done
 	$(BIN)/python -m pytest -m ecosystem tests/ecosystem
 
 check: .venv/.done ## formatting, lint and types

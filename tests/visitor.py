@@ -1,6 +1,7 @@
 """Somebody who opens the playground in Chromium, and notes whatever should not happen on the way."""
 
 import json
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,7 +25,7 @@ FLAGS = [
 @contextmanager
 def chromium() -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=FLAGS)
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
         try:
             yield browser
         finally:
@@ -52,7 +53,7 @@ class Visitor:
         self.choose(skill)
         if words:
             self.page.fill("#prompt", words)
-        if settings and not self.page.is_visible(".fields"):
+        if settings and not self.page.locator("#settings[open]").count():
             self.page.click("#settings summary")
         for name, value in settings.items():
             self.page.fill(f"#{name}", str(value))

