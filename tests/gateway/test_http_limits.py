@@ -13,7 +13,7 @@ GET = b"GET /livez HTTP/1.1\r\nHost: a\r\n"
 
 @pytest.fixture(scope="module")
 def gateway() -> Iterator[Running]:
-    with running(header_timeout_s=0.5, max_connections=5) as it:
+    with running(header_timeout_s=0.5, idle_timeout_s=1, max_connections=5) as it:
         yield it
 
 
