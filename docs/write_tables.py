@@ -16,9 +16,10 @@ from kestrel_core.protocol.errors import KestrelError
 from kestrel_core.protocol.fields import INPUTS, LATER, PARAMETERS, Field
 from kestrel_core.skills.registry import builtin_skills
 from kestrel_core.skills.spec import SkillSpec
+from kestrel_gateway.options import GatewayOptions
 
 ROOT = Path(__file__).parents[1]
-PAGES = (ROOT / "README.md", ROOT / "docs/interface.md")
+PAGES = (ROOT / "README.md", ROOT / "docs/interface.md", ROOT / "docs/gateway.md")
 BLOCK = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -109,6 +110,15 @@ def options() -> str:
     return _table(("variable", "default", "meaning"), rows)
 
 
+def limits() -> str:
+    rows = [
+        (f"`{field.name}`", f"{field.default:,}", field.metadata["meaning"])
+        for field in fields(GatewayOptions)
+        if field.metadata
+    ]
+    return _table(("limit", "default", "of what"), rows)
+
+
 def models() -> str:
     return _table(
         ("model", "what it is"), [(f"`{name}`", model.description) for name, model in MODELS.items()]
@@ -127,6 +137,7 @@ TABLES = {
     "errors": errors,
     "options": options,
     "models": models,
+    "limits": limits,
 }
 
 

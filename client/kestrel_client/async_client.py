@@ -118,9 +118,11 @@ class AsyncClient(AsyncCalls):
         self._retry = retry
 
     async def open(self, request: Request) -> AsyncAnswerStream:
-        # In a thread: files are read and images encoded here, and the event loop must not wait for that.
-        exchange = await asyncio.to_thread(make_exchange, request, self._timeout_s, self._retry, self._url)
-        return AsyncAnswerStream(self._open_stream, exchange)
+        make = partial(make_exchange, request, self._timeout_s, self._retry, self._url)
+        if request.image is None or isinstance(request.image, bytes):
+            return AsyncAnswerStream(self._open_stream, make())
+        # In a thread: files are read and images encoded there, and the event loop must not wait for that.
+        return AsyncAnswerStream(self._open_stream, await asyncio.to_thread(make))
 
     async def close(self) -> None:
         """Close the channel; requests under way end with `Cancelled`."""

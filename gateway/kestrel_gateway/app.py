@@ -13,6 +13,7 @@ from kestrel_gateway.openai.chat import answer_chat
 from kestrel_gateway.openai.completions import answer_completion
 from kestrel_gateway.openai.models import list_models, show_model
 from kestrel_gateway.openai.responses import answer_response
+from kestrel_gateway.playground.pages import page_routes
 from kestrel_gateway.reception import Reception, endpoint
 from kestrel_gateway.rest import answer_skill
 from kestrel_gateway.visits import Observer
@@ -32,6 +33,7 @@ def make_app(house: House, observers: Sequence[Observer] = ()) -> ASGIApp:
         *(Route(path, endpoint(house, answer_ready)) for path in READY),
         Route("/metrics", endpoint(house, answer_metrics)),
         *docs_routes(house),
+        *page_routes(house),
         OwnSkills(house),  # last: a path of ours is never a skill's
     ]
     return Reception(house, Router(routes, redirect_slashes=False), (house.metrics, *observers))

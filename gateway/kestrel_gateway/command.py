@@ -34,7 +34,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="HOST:PORT",
-        help="gRPC of a Triton that answers; may be given several times (default: localhost:8001)",
+        help="gRPC of a Triton that answers; may be given several times. dns:NAME:PORT is as many as "
+        "the name has addresses (default: localhost:8001)",
     )
     parser.add_argument(
         "--host", default="127.0.0.1", metavar="ADDRESS", help="to listen on (default: %(default)s)"

@@ -9,6 +9,8 @@ import os
 import threading
 from typing import TYPE_CHECKING
 
+from kestrel_core.protocol.about import own_version
+
 if TYPE_CHECKING:
     from kestrel_gateway.spans import Spans
 
@@ -31,7 +33,7 @@ def make_spans() -> "Spans | None":
         return None
     try:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-        from opentelemetry.sdk.resources import Resource
+        from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION, OTELResourceDetector, Resource
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
@@ -39,8 +41,9 @@ def make_spans() -> "Spans | None":
     except ImportError:
         log.warning("no traces: OpenTelemetry is not installed; pip install 'kestrel-triton[otel]'")
         return None
-    service = os.environ.get("OTEL_SERVICE_NAME") or SERVICE
-    provider = TracerProvider(resource=Resource.create({"service.name": service}), shutdown_on_exit=False)
+    ours = Resource({SERVICE_NAME: SERVICE, SERVICE_VERSION: own_version()})
+    resource = ours.merge(OTELResourceDetector().detect())
+    provider = TracerProvider(resource=resource, shutdown_on_exit=False)
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     return Spans(provider)
 

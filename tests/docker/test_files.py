@@ -96,7 +96,7 @@ def test_the_commands_of_gateways_are_understood_and_ask_a_server_that_is_there(
         given = make_parser().parse_args(command[1:])
         assert given.host == "0.0.0.0" and given.port == 8080
         [upstream] = given.upstream
-        name, _, port = upstream.partition(":")
+        name, _, port = upstream.removeprefix("dns:").partition(":")
         assert servers[name] == int(port)
     assert "Service/kestrel-grpc" in manifests()
     assert load(DOCKER / "compose.yaml")["x-server"]["networks"]["default"]["aliases"] == ["kestrel"]

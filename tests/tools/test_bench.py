@@ -49,10 +49,11 @@ assert "torch" not in sys.modules
 
 @pytest.mark.triton
 def test_serving_is_measured_every_way_in_one_run(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "serving", "--concurrency", "2", "--seconds", "0.5", "--json"]) == 0
+    assert main(["bench", "serving", "--callers", "1,2", "--seconds", "0.5", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["measured"]
-    ways = ("engine alone", "gRPC", "HTTP", "engine alone, again")
-    assert [(row["way"], row["streams"]) for row in rows] == [(w, s) for w in ways for s in (False, True)]
+    ways = ("engine alone", "gRPC", "HTTP", "gateway", "engine alone, again")
+    cases = [(way, callers, streams) for way in ways for callers in (1, 2) for streams in (False, True)]
+    assert [(row["way"], row["callers"], row["streams"]) for row in rows] == cases
     for row in rows:
         assert row["requests_per_s"] > 0 and row["p50_ms"] <= row["p95_ms"]
         # The words of its vocabulary end in a space, so a streamed answer comes in several pieces.
@@ -64,15 +65,16 @@ def test_serving_is_measured_every_way_in_one_run(capsys: pytest.CaptureFixture[
 def test_a_server_gives_as_many_tokens_as_the_engine(tmp_path: Path) -> None:
     file = tmp_path / "chartqa.json"
     folder = save_tiny(tmp_path / "tiny")
-    command = ["bench", "chartqa", "--through", "engine,triton", "--batch", "2", "--tokens", "30"]
+    command = ["bench", "chartqa", "--through", "engine,triton,gateway", "--batch", "2", "--tokens", "30"]
     options = ["--seconds", "1", "--warm-up", "6", "--model-path", str(folder), "--device", "cpu"]
     assert main([*command, *options, "--json", str(file)]) == 0
-    engine, server = json.loads(file.read_text())["measured"]
-    assert (engine["through"], server["through"]) == ("engine", "triton")
-    for row in (engine, server):
+    engine, *servers = json.loads(file.read_text())["measured"]
+    assert [row["through"] for row in (engine, *servers)] == ["engine", "gateway", "triton"]
+    for row in (engine, *servers):
         assert row["counts"]["output_tokens"] == 30 * row["requests"]
-    assert server["of_engine"] == pytest.approx(server["requests_per_s"] / engine["requests_per_s"])
-    assert server["counts"]["steps"] > 0 and server["counts"]["images_encoded"] > 0
+        assert row["counts"]["steps"] > 0 and row["counts"]["images_encoded"] > 0
+    for row in servers:
+        assert row["of_engine"] == pytest.approx(row["requests_per_s"] / engine["requests_per_s"])
 
 
 def test_a_result_is_rendered_as_markdown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,42 +15,22 @@ from kestrel_core.protocol.about import SkillAbout
 from kestrel_gateway.docs.openapi import document
 from kestrel_gateway.house import House
 from kestrel_gateway.reception import endpoint
+from kestrel_gateway.static_files import HEADERS, File
 
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
-HEADERS = {
-    "Content-Security-Policy": POLICY,
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-cache",
-}
-FILES = {
-    "/docs": ("docs.html", "text/html"),
-    "/docs/docs.js": ("docs.js", "text/javascript"),
-    "/docs/docs.css": ("docs.css", "text/css"),
-}
+FILES = {"/docs": "docs.html", "/docs/docs.js": "docs.js", "/docs/docs.css": "docs.css"}
 
 
 def docs_routes(house: House) -> list[Route]:
     static = files(__package__).joinpath("static")
     return [
         Route("/openapi.json", endpoint(house, answer_openapi)),
-        *(
-            Route(path, endpoint(house, answer_file, static.joinpath(name).read_bytes(), kind))
-            for path, (name, kind) in FILES.items()
-        ),
+        *(Route(path, File(name, static.joinpath(name).read_bytes()).answer) for path, name in FILES.items()),
     ]
 
 
 async def answer_openapi(house: House, http: HttpRequest) -> Response:
     made = describe(house)
     return Response(msgspec.json.encode(made), headers=HEADERS, media_type="application/json")
-
-
-async def answer_file(house: House, http: HttpRequest, data: bytes, kind: str) -> Response:
-    return Response(data, headers=HEADERS, media_type=kind)
 
 
 def describe(house: House) -> dict[str, Any]:

@@ -79,7 +79,7 @@ def settings_of(skill: SkillAbout) -> dict[str, Schema]:
         made[name] = of_argument(SETTINGS[name].argument, shown)
     for old, name in OLD_NAMES.items():
         if name in made:
-            made[old] = made[name] | {"deprecated": True, "description": f"The older name of {name}."}
+            made[name]["description"] += f" Its older name {old} is taken too."
     return made
 
 
@@ -144,6 +144,7 @@ def parts(bodies: Sequence[type[OpenAIBody]]) -> dict[str, Schema]:
     """The schemas that others refer to, OpenAI's bodies among them."""
     _, made = msgspec.json.schema_components([Usage, Box, Point, *bodies], ref_template=REF)
     made = {name: _without_noise(part) for name, part in made.items()}
+    made["Usage"]["required"] = list(made["Usage"]["properties"])  # what has a default is written too
     for kind in bodies:
         body = made[kind.__name__]
         body["additionalProperties"] = False

@@ -8,7 +8,7 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 from kestrel_core.protocol.about import About
@@ -25,8 +25,15 @@ class Guest(Protocol):
 
 
 class Replica:
-    def __init__(self, name: str, calls: AsyncCalls, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        name: str,
+        calls: AsyncCalls,
+        close: Callable[[], Awaitable[None]] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.name = name
+        self._close = close
         self.calls = calls
         self.about: About | None = None
         self.num_asked = 0
@@ -82,3 +89,7 @@ class Replica:
         self.leave("it has fallen silent")
         for guest in tuple(self._guests):
             guest.let_go()
+
+    async def close(self) -> None:
+        if self._close is not None:
+            await self._close()

@@ -40,7 +40,7 @@ class RoutedStream(AnswerStream[EngineResult]):
     ) -> None:
         self._replicas = replicas
         self._request = request
-        self._digest = digest_of(request.image) if len(replicas) > 1 else None
+        self._digest = digest_of(request.image) if len(replicas) > 1 else None  # of one there is no choice
         self._clock = clock
         self._began_s = clock()
         self._patience_s = patience_s

@@ -1,6 +1,7 @@
 """`kestrel bench chartqa`: whole requests in a closed loop, with a caller for each sequence of the batch.
 
-The engine alone and, with the same requests and the same skills, behind a real Triton over gRPC. Every answer
+The engine alone and, with the same requests and the same skills, behind a real Triton over gRPC, and behind a
+gateway in front of that Triton. Every answer
 has exactly the tokens that were asked for, or the run is worth nothing and says so. The server is measured
 before an engine is built here, so that each has the GPU's memory to itself.
 """
@@ -26,6 +27,7 @@ from kestrel_tools.bench.callers import Answered, Ask, AskFor, Counts, Window, a
 from kestrel_tools.bench.chart_questions import ChartQuestions, Question, question_texts
 from kestrel_tools.bench.charts import SIZES
 from kestrel_tools.bench.endless_query import endless_skills
+from kestrel_tools.bench.gateway import GatewayCaller
 from kestrel_tools.bench.gpu import GpuWatch, find_gpu
 from kestrel_tools.bench.parts import ChartQA
 from kestrel_tools.bench.results import Bench, Row, percentile
@@ -78,11 +80,14 @@ class Measuring:
 
     async def rows(self) -> list[Row]:
         rows: list[Row] = []
-        if "triton" in self._run.ways:
+        served = [way for way in self._run.ways if way != "engine"]
+        if served:
+            workers = self._run.gateway_workers if "gateway" in served else 0
             for batch in self._run.batches:
                 self._say(f"starting a server for {batch}")
-                async with _server(replace(self._config, max_batch_size=batch)) as subject:
-                    rows += await self._measure(subject, "triton", batch)
+                async with _server(replace(self._config, max_batch_size=batch), workers) as subjects:
+                    for way in served:
+                        rows += await self._measure(subjects[way], way, batch)
         if "engine" in self._run.ways:
             self._say(f"loading {self._config.model}")
             model = await asyncio.to_thread(open_model, self._config)
@@ -135,17 +140,32 @@ async def _engine(
 
 
 @asynccontextmanager
-async def _server(config: RuntimeConfig) -> AsyncIterator[Subject]:
+async def _server(config: RuntimeConfig, gateway_workers: int) -> AsyncIterator[dict[str, Subject]]:
+    """One server, by both ways to it."""
     from kestrel_client import AsyncClient  # late: gRPC is needed for this way alone
 
     with TemporaryDirectory() as folder:
-        context = running_server(config, write_endless_repository(Path(folder)))
+        context = running_server(config, write_endless_repository(Path(folder)), gateway_workers)
         ports: Ports = await asyncio.to_thread(context.__enter__)
         try:
-            async with AsyncClient(f"localhost:{ports.grpc}") as client:
-                yield Subject(ask_for(client), partial(asyncio.to_thread, read_counts, ports.metrics))
+            look = partial(asyncio.to_thread, read_counts, ports.metrics)
+            async with (
+                AsyncClient(f"localhost:{ports.grpc}") as client,
+                GatewayCaller(ports.gateway) as gateway,
+            ):
+                yield {
+                    "triton": Subject(ask_for(client), look),
+                    "gateway": Subject(_ask_over_http(gateway), look),
+                }
         finally:
             await asyncio.to_thread(context.__exit__, None, None, None)
+
+
+def _ask_over_http(gateway: GatewayCaller) -> AskFor:
+    async def ask(question: Question, tokens: int) -> Usage:
+        return await gateway.query(question.image, question.text, {"temperature": 0.0, "max_tokens": tokens})
+
+    return ask
 
 
 def _exactly(ask: AskFor, tokens: int) -> Ask:

@@ -21,7 +21,7 @@ from kestrel_tools.options import Option, add_command, read_options
 if TYPE_CHECKING:
     from kestrel_core.cli.options import Commands
 
-WAYS = ("engine", "triton")
+WAYS = ("engine", "triton", "gateway")
 SERVER = "a server's gRPC; without, an engine is started here"
 RANDOM = "Weights are random unless --weights says otherwise."
 
@@ -41,6 +41,7 @@ def several(help: str, name: str | None = None) -> Option:
 
 Batches = Annotated[Sequence[int], several("sequences decoded together (1,4,16,64)", "--batch")]
 Repeats = Annotated[int, Option("of which the median counts (%(default)s)")]
+GatewayWorkers = Annotated[int, Option("processes of the gateway (%(default)s)", metavar="N")]
 OneLine = Annotated[bool, Option("print nothing but one JSON line to stdout")]
 
 
@@ -64,20 +65,25 @@ class Scheduler:
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """what Triton costs: engine alone, gRPC and HTTP side by side
+    """what Triton and the gateway cost: engine alone, gRPC, HTTP and REST side by side
 
-    Asks the same of the engine alone and of a server started for it, over gRPC and over HTTP, whole and
-    streaming, with the tiny model on the CPU.
+    Asks the same of the engine alone and of a server started for it, over gRPC, over Triton's HTTP and over
+    the gateway's, whole and streaming, with the tiny model on the CPU.
     """
 
-    concurrency: Annotated[int, Option("callers at a time (%(default)s)")] = 16
+    callers: Annotated[Sequence[int], several("callers at a time (1,16)")] = (1, 16)
+    gateway_workers: GatewayWorkers = 1
     seconds: Annotated[float, Option("to measure each way (%(default)s)")] = 10.0
     json: OneLine = False
+
+    def __post_init__(self) -> None:
+        if not self.callers or min(*self.callers, self.gateway_workers) < 1 or not self.seconds > 0:
+            raise InvalidRequest("there must be a caller, a worker, and seconds to measure")
 
 
 @dataclass(frozen=True, slots=True)
 class ChartQA:
-    """whole requests, closed loop: the engine and the real Triton
+    """whole requests, closed loop: the engine, the real Triton, the gateway in front of it
 
     Charts of four sizes, five questions over every three, answers of exactly so many tokens, and a caller for
     each sequence of the batch.
@@ -89,14 +95,17 @@ class ChartQA:
     warm_up: Annotated[int | None, Option("requests (20, and 4 a caller)", metavar="N")] = None
     ways: Annotated[
         Sequence[str],
-        Option("engine, triton, or both (engine)", "--through", type=words, metavar="WAY,..."),
+        Option(f"of {', '.join(WAYS)} (engine)", "--through", type=words, metavar="WAY,..."),
     ] = ("engine",)
+    gateway_workers: GatewayWorkers = 1
 
     def __post_init__(self) -> None:
         if not self.batches or not self.tokens or min(*self.batches, *self.tokens, 1) < 1:
             raise InvalidRequest("batch sizes and token counts must be 1 or more")
+        if self.gateway_workers < 1:
+            raise InvalidRequest("a gateway has one worker or more")
         if set(self.ways) - set(WAYS):
-            raise InvalidRequest(f"a run goes through {' and '.join(WAYS)}, not {', '.join(self.ways)}")
+            raise InvalidRequest(f"a run goes through {', '.join(WAYS)}, not {', '.join(self.ways)}")
         if not self.seconds > 0 or (self.warm_up is not None and self.warm_up < 1):
             raise InvalidRequest("there must be seconds to measure, and a request to warm up with")
 

@@ -40,13 +40,17 @@ class Ports(NamedTuple):
     http: int
     grpc: int
     metrics: int
+    gateway: int  # 0: there is none
 
 
 @contextmanager
-def running_server(config: RuntimeConfig, repository: Path = REPOSITORY) -> Iterator[Ports]:
+def running_server(
+    config: RuntimeConfig, repository: Path = REPOSITORY, gateway_workers: int = 0
+) -> Iterator[Ports]:
     """A server that answers, with every option of `config`, whatever the environment says."""
-    ports = Ports(_free_port(), _free_port(), _free_port())
-    flags = [*(f"--{name}-port={port}" for name, port in ports._asdict().items()), "--port=0", "--drain-s=0"]
+    ports = Ports(_free_port(), _free_port(), _free_port(), _free_port() if gateway_workers else 0)
+    flags = [f"--{name}-port={getattr(ports, name)}" for name in ("http", "grpc", "metrics")]
+    flags += [f"--port={ports.gateway}", f"--gateway-workers={max(1, gateway_workers)}", "--drain-s=0"]
     values = {option.name: getattr(config, option.name) for option in fields(config)}
     said = {f"KESTREL_{n.upper()}": "" if value is None else str(value) for n, value in values.items()}
     process = subprocess.Popen(
@@ -55,7 +59,9 @@ def running_server(config: RuntimeConfig, repository: Path = REPOSITORY) -> Iter
         stdout=subprocess.DEVNULL,
     )
     try:
-        _wait_until_ready(process, ports.http)
+        _wait_until_ready(process, f"http://localhost:{ports.http}/v2/health/ready")
+        if ports.gateway:
+            _wait_until_ready(process, f"http://localhost:{ports.gateway}/readyz")
         yield ports
     finally:
         process.send_signal(signal.SIGTERM)
@@ -85,11 +91,11 @@ def parse_counts(text: str) -> Counts:
     return dict(found)
 
 
-def _wait_until_ready(process: "subprocess.Popen[bytes]", port: int) -> None:
+def _wait_until_ready(process: "subprocess.Popen[bytes]", url: str) -> None:
     deadline = time.monotonic() + LOADING_S
     while time.monotonic() < deadline and process.poll() is None:
         try:
-            with urlopen(f"http://localhost:{port}/v2/health/ready", timeout=1):
+            with urlopen(url, timeout=1):
                 return
         except (URLError, OSError):
             time.sleep(0.1)

@@ -1,4 +1,6 @@
-"""`kestrel bench serving`: what Triton costs. The same requests to the engine alone, over gRPC and over HTTP.
+"""`kestrel bench serving`: what Triton and the gateway cost, with the same requests to all.
+
+They go to the engine alone, over gRPC, over Triton's HTTP and over the gateway's.
 
 A closed loop: so many callers, each asking again as soon as it was answered. All ways are measured in one
 run, the engine before and after the server, so that whatever else the machine does meanwhile shows.
@@ -34,6 +36,7 @@ from kestrel_core.moondream.config import MOONDREAM_TINY
 from kestrel_core.protocol.asking import AsyncCalls
 from kestrel_core.protocol.errors import EngineFailed
 from kestrel_tools.bench.callers import started
+from kestrel_tools.bench.gateway import GatewayCaller
 from kestrel_tools.bench.parts import Serving
 from kestrel_tools.bench.results import percentile
 from kestrel_tools.bench.server import running_server
@@ -50,12 +53,15 @@ Ask = Callable[[bytes, bool], Awaitable[int]]
 @dataclass(frozen=True)
 class Measured:
     way: str
+    callers: int
     streams: bool
     requests_per_s: float
     pieces_per_s: float
     p50_ms: float
     p95_ms: float
     piece_us: float | None = None  # cost of a further piece: streaming compared with whole answers
+    of_grpc: float | None = None  # requests/s, as a share of gRPC's
+    added_ms: float | None = None  # P50, compared with gRPC's
 
 
 def bench_serving(run: Serving, console: Console) -> None:
@@ -66,34 +72,52 @@ def bench_serving(run: Serving, console: Console) -> None:
         "machine": f"{os.cpu_count()} cores, {platform.machine()}",
         "python": platform.python_version(),
         "torch": torch.__version__,
-        "workload": f"moondream-tiny on the CPU, {run.concurrency} callers, {run.seconds:g} s each, "
-        f"{NUM_PICTURES} pictures in turn, {SETTINGS['max_tokens']} tokens, prefix cache on",
+        "workload": f"moondream-tiny on the CPU, {run.seconds:g} s each, {NUM_PICTURES} pictures in turn, "
+        f"{SETTINGS['max_tokens']} tokens, prefix cache on; gateway workers: {run.gateway_workers}",
     }
     if run.json:
         print(json.dumps({**machine, "measured": [asdict(row) for row in found]}))
         return
     table = Table(title=f"{machine['workload']}\n{machine['machine']}, Python {machine['python']}")
-    for column in ("way", "streams", "requests/s", "pieces/s", "P50 ms", "P95 ms", "µs/piece"):
-        table.add_column(column, justify="left" if column == "way" else "right")
+    for column, (is_left, _) in COLUMNS.items():
+        table.add_column(column, justify="left" if is_left else "right")
     for row in found:
-        numbers = (row.requests_per_s, row.pieces_per_s, row.p50_ms, row.p95_ms)
-        piece = "" if row.piece_us is None else f"{row.piece_us:.0f}"
-        shown = (f"{number:.1f}" for number in numbers)
-        table.add_row(row.way, "yes" if row.streams else "no", *shown, piece)
+        table.add_row(*(show(row) for _, show in COLUMNS.values()))
     console.print(table)
+
+
+def _shown(number: float | None, form: str) -> str:
+    return "" if number is None else format(number, form)
+
+
+# By title: whether it stands on the left, and what it shows.
+COLUMNS: dict[str, tuple[bool, Callable[[Measured], str]]] = {
+    "way": (True, lambda row: row.way),
+    "callers": (False, lambda row: str(row.callers)),
+    "streams": (False, lambda row: "yes" if row.streams else "no"),
+    "requests/s": (False, lambda row: _shown(row.requests_per_s, ".1f")),
+    "pieces/s": (False, lambda row: _shown(row.pieces_per_s, ".1f")),
+    "P50 ms": (False, lambda row: _shown(row.p50_ms, ".1f")),
+    "P95 ms": (False, lambda row: _shown(row.p95_ms, ".1f")),
+    "µs/piece": (False, lambda row: _shown(row.piece_us, ".0f")),
+    "of gRPC": (False, lambda row: _shown(row.of_grpc, ".1%")),
+    "P50 added": (False, lambda row: _shown(row.added_ms, "+.1f")),
+}
 
 
 async def _measure_all(run: Serving, folder: Path, console: Console) -> list[Measured]:
     async def measure(way: str, ask: Ask) -> list[Measured]:
         rows = []
-        for streams in (False, True):
-            with console.status(f"{way}, {'streaming' if streams else 'whole answers'}"):
-                await asyncio.gather(*(ask(picture, streams) for picture in pictures))  # warm
-                rows.append(await _closed_loop(way, ask, streams, pictures, run))
-        whole, streamed = rows
-        pieces = streamed.pieces_per_s / streamed.requests_per_s
-        slower_s = 1 / streamed.requests_per_s - 1 / whole.requests_per_s
-        return [whole, replace(streamed, piece_us=1e6 * slower_s / max(pieces - 1, 1))]
+        for callers in run.callers:
+            pair = []
+            for streams in (False, True):
+                with console.status(
+                    f"{way}, {callers} callers, {'streaming' if streams else 'whole answers'}"
+                ):
+                    await asyncio.gather(*(ask(picture, streams) for picture in pictures))  # warm
+                    pair.append(await _closed_loop(way, ask, callers, streams, pictures, run.seconds))
+            rows += _with_cost_of_a_piece(*pair)
+        return rows
 
     async def measure_engine(way: str) -> list[Measured]:
         async with started(partial(build_engine, config)) as engine:
@@ -105,20 +129,24 @@ async def _measure_all(run: Serving, folder: Path, console: Console) -> list[Mea
     config = RuntimeConfig(
         model="moondream-tiny",
         device="cpu",
-        max_batch_size=run.concurrency,
+        max_batch_size=max(run.callers),
         weights="random",
         tokenizer_path=str(tokenizer),
     )
     found = await measure_engine("engine alone")
-    with running_server(config) as ports:
+    with running_server(config, gateway_workers=run.gateway_workers) as ports:
         async with AsyncClient(f"localhost:{ports.grpc}") as client:
-            found += await measure("gRPC", _through(client))
-        with ThreadPoolExecutor(run.concurrency) as threads:
-            found += await measure("HTTP", _over_http(ports.http, threads))
+            found += (over_grpc := await measure("gRPC", _through(client)))
+        with ThreadPoolExecutor(max(run.callers)) as threads:
+            found += _compared(await measure("HTTP", _over_http(ports.http, threads)), over_grpc)
+        async with GatewayCaller(ports.gateway) as gateway:
+            found += _compared(await measure("gateway", _over_gateway(gateway)), over_grpc)
     return found + await measure_engine("engine alone, again")
 
 
-async def _closed_loop(way: str, ask: Ask, streams: bool, pictures: list[bytes], run: Serving) -> Measured:
+async def _closed_loop(
+    way: str, ask: Ask, callers: int, streams: bool, pictures: list[bytes], seconds: float
+) -> Measured:
     """Unlike in `callers`, a request that ends after the time counts too, and so does its time."""
     latencies, pieces = list[float](), 0
     asked = cycle(pictures)
@@ -126,15 +154,29 @@ async def _closed_loop(way: str, ask: Ask, streams: bool, pictures: list[bytes],
 
     async def caller() -> None:
         nonlocal pieces
-        while (asked_s := monotonic()) < began + run.seconds:
+        while (asked_s := monotonic()) < began + seconds:
             got = await ask(next(asked), streams)  # first: `pieces` changes meanwhile
             pieces += got
             latencies.append(1000 * (monotonic() - asked_s))
 
-    await asyncio.gather(*(caller() for _ in range(run.concurrency)))
+    await asyncio.gather(*(caller() for _ in range(callers)))
     took = monotonic() - began
     rates = len(latencies) / took, pieces / took
-    return Measured(way, streams, *rates, median(latencies), percentile(latencies, 0.95))
+    return Measured(way, callers, streams, *rates, median(latencies), percentile(latencies, 0.95))
+
+
+def _with_cost_of_a_piece(whole: Measured, streamed: Measured) -> list[Measured]:
+    pieces = streamed.pieces_per_s / streamed.requests_per_s
+    slower_s = 1 / streamed.requests_per_s - 1 / whole.requests_per_s
+    return [whole, replace(streamed, piece_us=1e6 * slower_s / max(pieces - 1, 1))]
+
+
+def _compared(rows: list[Measured], over_grpc: list[Measured]) -> list[Measured]:
+    """Both were measured for the same callers in the same order."""
+    return [
+        replace(row, of_grpc=row.requests_per_s / grpc.requests_per_s, added_ms=row.p50_ms - grpc.p50_ms)
+        for row, grpc in zip(rows, over_grpc, strict=True)
+    ]
 
 
 def _through(calls: AsyncCalls) -> Ask:
@@ -162,6 +204,16 @@ def _over_http(port: int, threads: ThreadPoolExecutor) -> Ask:
 
     async def ask(picture: bytes, streams: bool) -> int:
         return await asyncio.get_running_loop().run_in_executor(threads, post, picture, streams)
+
+    return ask
+
+
+def _over_gateway(gateway: GatewayCaller) -> Ask:
+    async def ask(picture: bytes, streams: bool) -> int:
+        if streams:
+            return await gateway.count_events(picture, QUESTION, SETTINGS)
+        await gateway.query(picture, QUESTION, SETTINGS)
+        return 1
 
     return ask
 

@@ -3,6 +3,7 @@
 
 const MAX_DEPTH = 4;
 const METHODS = ["get", "post"];
+const MAX_TOLD = 2 ** 31 - 1; // a limit that large is none
 
 function make(tag, options = {}, ...children) {
   const { text, ...attributes } = options;
@@ -20,23 +21,34 @@ function resolver(api) {
   };
 }
 
+// Null is left out: it is as good as nothing everywhere.
 function kindOf(schema, resolve) {
+  return kindsOf(schema, resolve).filter((kind) => kind !== "null").join(" or ") || "null";
+}
+
+function kindsOf(schema, resolve) {
   schema = resolve(schema);
-  if (schema.enum) return schema.enum.map((value) => JSON.stringify(value)).join(" | ");
-  if ("const" in schema) return JSON.stringify(schema.const);
+  if (schema.enum) return schema.enum.map((value) => JSON.stringify(value));
+  if ("const" in schema) return [JSON.stringify(schema.const)];
   const options = schema.anyOf || schema.oneOf;
-  if (options) return [...new Set(options.map((one) => kindOf(one, resolve)))].join(" | ");
-  if (schema.type === "array") return `array of ${schema.items ? kindOf(schema.items, resolve) : "anything"}`;
-  return [schema.type || "anything"].flat().join(" | ");
+  if (options) return [...new Set(options.flatMap((one) => kindsOf(one, resolve)))];
+  const listed = schema.items ? `list of ${kindOf(schema.items, resolve)}` : "list";
+  return [schema.type || "anything"].flat().map((kind) => (kind === "array" ? listed : kind));
 }
 
 function limitsOf(schema) {
+  const { minimum, maximum, maxLength, maxItems } = schema;
   const said = [];
-  if (schema.minimum !== undefined && schema.maximum !== undefined) said.push(`${schema.minimum} to ${schema.maximum}`);
-  else if (schema.minimum !== undefined) said.push(`${schema.minimum} or more`);
-  if (schema.maxLength !== undefined) said.push(`at most ${schema.maxLength} bytes`);
-  if (schema.maxItems !== undefined) said.push(`at most ${schema.maxItems}`);
-  return said.join(", ");
+  if (minimum > -MAX_TOLD && maximum < MAX_TOLD) said.push(`From ${minimum} to ${maximum}.`);
+  else if (minimum > -MAX_TOLD) said.push(`${minimum} or more.`);
+  if (maxLength !== undefined) said.push(`At most ${maxLength} bytes.`);
+  if (maxItems !== undefined) said.push(`At most ${maxItems}.`);
+  return said.join(" ");
+}
+
+// What stands between backticks, as code.
+function told(text) {
+  return text.split("`").map((part, index) => (index % 2 ? make("code", { text: part }) : part));
 }
 
 // Rows of an object's fields: those inside other objects as `settings.max_tokens`, of lists as `messages[].role`.
@@ -52,14 +64,16 @@ function* rowsOf(schema, resolve, prefix = "", depth = 0) {
   }
 }
 
-function fieldTable(schema, resolve) {
+// `notes` are said of a field that has to be there, and of one that has not.
+function fieldTable(schema, resolve, notes) {
   const body = make("tbody");
   const seen = new Set();
   for (const [place, field, isRequired] of rowsOf(schema, resolve)) {
     if (seen.has(place)) continue;
     seen.add(place);
-    const words = [isRequired ? "Required." : "", field.description || "", limitsOf(field)].filter(Boolean).join(" ");
-    body.append(make("tr", {}, make("td", { text: place }), make("td", { text: kindOf(field, resolve) }), make("td", { text: words })));
+    const words = [notes[isRequired ? 0 : 1], field.description || "", limitsOf(field)].filter(Boolean).join(" ");
+    const cells = [make("td", { text: place }), make("td", { text: kindOf(field, resolve) }), make("td", {}, ...told(words))];
+    body.append(make("tr", {}, ...cells));
   }
   return make("table", {}, body);
 }
@@ -100,7 +114,7 @@ function answers(operation, resolve) {
   for (const [status, given] of Object.entries(operation.responses)) {
     const answer = resolve(given);
     const kinds = Object.keys(answer.content || {}).join(", ");
-    body.append(make("tr", {}, make("td", { text: status }), make("td", { text: kinds }), make("td", { text: answer.description })));
+    body.append(make("tr", {}, make("td", { text: status }), make("td", { text: kinds }), make("td", {}, ...told(answer.description))));
   }
   return make("table", {}, body);
 }
@@ -108,16 +122,16 @@ function answers(operation, resolve) {
 function section(path, method, operation, resolve) {
   const title = make("h2", {}, make("span", { class: "method", text: method.toUpperCase() }), ` ${path}`);
   const node = make("section", { id: operation.operationId }, title, make("p", { text: operation.summary }));
-  if (operation.description) node.append(make("p", { class: "soft", text: operation.description }));
+  if (operation.description) node.append(make("p", { class: "soft" }, ...told(operation.description)));
   node.append(make("h3", { text: "Try it" }), tryIt(command(path, method, operation, resolve)));
   for (const [kind, content] of Object.entries((operation.requestBody || {}).content || {})) {
     const head = make("summary", {}, make("strong", { text: "Takes " }), kind);
-    const box = make("details", {}, head, fieldTable(content.schema, resolve));
+    const box = make("details", {}, head, fieldTable(content.schema, resolve, ["Required.", ""]));
     box.open = kind === "application/json";
     node.append(make("h3"), box);
   }
   const given = (operation.responses["200"].content || {})["application/json"];
-  if (given && given.schema) node.append(make("h3", { text: "Gives" }), fieldTable(given.schema, resolve));
+  if (given && given.schema) node.append(make("h3", { text: "Gives" }), fieldTable(given.schema, resolve, ["", "Not always there."]));
   node.append(make("h3", { text: "Statuses" }), answers(operation, resolve));
   return node;
 }

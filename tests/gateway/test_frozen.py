@@ -1,0 +1,28 @@
+"""A server that neither answers nor ends is noticed, and so is that it goes on."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from gateway_process import gateway_process
+from triton_server import save_talkative, served, until
+
+pytestmark = pytest.mark.triton
+
+
+def test_a_stopped_server_is_not_ready_and_a_continued_one_is(tmp_path: Path) -> None:
+    model = save_talkative(tmp_path / "model")
+    with (
+        served(tmp_path / "serve.log", f"--model-path={model}", "--port=0") as server,
+        gateway_process(tmp_path / "gateway.log", f"--upstream=127.0.0.1:{server.grpc_port}") as gateway,
+    ):
+        [triton] = server.children()
+        os.kill(triton, signal.SIGSTOP)
+        try:
+            until(lambda: gateway.status_of("/readyz") == 503, 30)
+            assert gateway.status_of("/livez") == 200
+            assert "it has fallen silent" in gateway.log.read_text()
+        finally:
+            os.kill(triton, signal.SIGCONT)
+        until(lambda: gateway.status_of("/readyz") == 200, 30)
