@@ -4,15 +4,24 @@ BIN := .venv/bin
 # Two q: warnings about the machine's own pip setup help nobody here, and errors still show.
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints-cpu.txt
 
-.PHONY: help venv test check format serve wheel clean
+# The clients of the field, each kind in an environment of its own: none of them belongs in ours. uv installs them in
+# a minute, side by side; pip takes ten.
+ECOSYSTEM := .ecosystem
+UV := $(ECOSYSTEM)/installer/bin/uv
+
+.PHONY: help venv test test-ecosystem check format serve wheel clean
 
 help: ## show this list
-	@sed -nE 's/^([a-z]+):.*## (.*)/make \1\t\2/p' Makefile | expand -t 14
+	@sed -nE 's/^([a-z-]+):.*## (.*)/make \1\t\2/p' Makefile | expand -t 21
 
 venv: .venv/.done ## set up .venv (PYTHON=python3.12 to choose the interpreter)
 
 test: .venv/.done ## run the tests
 	$(BIN)/python -m pytest
+
+test-ecosystem: .venv/.done ## run other people's clients against the real stack
+	@$(MAKE) -s -j4 $(ECOSYSTEM)/clients.done $(ECOSYSTEM)/frameworks.done $(ECOSYSTEM)/aiperf.done $(ECOSYSTEM)/schemathesis.done $(ECOSYSTEM)/node.done
+	$(BIN)/python -m pytest -m ecosystem tests/ecosystem
 
 check: .venv/.done ## formatting, lint and types
 	$(BIN)/ruff format --check .
@@ -33,7 +42,7 @@ wheel: .venv/.done ## build the wheel into dist/
 	@ls dist/*.whl
 
 clean: ## remove .venv, caches and build products
-	rm -rf .venv .*_cache .hypothesis build dist *.egg-info
+	rm -rf .venv $(ECOSYSTEM) .*_cache .hypothesis build dist *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Without build isolation: the build tools are then the pinned ones too, installed first. pyvips is published as source
@@ -44,3 +53,20 @@ clean: ## remove .venv, caches and build products
 	@$(PIP) setuptools cffi pkgconfig
 	@$(PIP) --no-build-isolation -e '.[dev,triton]'
 	@touch $@
+
+# Without dependencies: the files name every package, and nothing else may come along.
+$(ECOSYSTEM)/%.done: tests/ecosystem/requirements-%.txt | $(UV)
+	@rm -rf $(ECOSYSTEM)/$*
+	@$(UV) venv -q -p $(ECOSYSTEM)/installer/bin/python $(ECOSYSTEM)/$*
+	@$(UV) pip install -q --no-deps -p $(ECOSYSTEM)/$*/bin/python -r $<
+	@touch $@
+
+$(ECOSYSTEM)/node.done: tests/ecosystem/package.json tests/ecosystem/package-lock.json | $(UV)
+	@cp $^ $(ECOSYSTEM)
+	@npm ci --prefix $(ECOSYSTEM) --silent --ignore-scripts --no-audit --no-fund
+	@touch $@
+
+$(UV):
+	@echo "setting up $(ECOSYSTEM) from PyPI and npm: about two minutes and 1.7 GB the first time"
+	@$(PYTHON) -m venv $(ECOSYSTEM)/installer
+	@$(ECOSYSTEM)/installer/bin/python -m pip install -qq --disable-pip-version-check uv==0.13.7

@@ -16,9 +16,10 @@ from kestrel_core.protocol.errors import KestrelError
 from kestrel_core.protocol.fields import INPUTS, LATER, PARAMETERS, Field
 from kestrel_core.skills.registry import builtin_skills
 from kestrel_core.skills.spec import SkillSpec
+from kestrel_gateway.options import GatewayOptions
 
 ROOT = Path(__file__).parents[1]
-PAGES = (ROOT / "README.md", ROOT / "docs/interface.md")
+PAGES = (ROOT / "README.md", ROOT / "docs/interface.md", ROOT / "docs/gateway.md")
 BLOCK = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -91,7 +92,9 @@ def errors() -> str:
     def below(kind: type[KestrelError]) -> list[type[KestrelError]]:
         return [one for child in kind.__subclasses__() for one in (child, *below(child))]
 
-    rows = [(f"`{kind.__name__}`", kind.code, kind.reason, str(kind.status)) for kind in below(KestrelError)]
+    # Those that the wire knows: whoever has imported the gateway has its errors about HTTP as well.
+    kinds = [kind for kind in below(KestrelError) if kind.__module__ == KestrelError.__module__]
+    rows = [(f"`{kind.__name__}`", kind.code, kind.reason, str(kind.status)) for kind in kinds]
     return _table(("class", "code", "reason", "HTTP status at a gateway"), rows)
 
 
@@ -105,6 +108,15 @@ def options() -> str:
         for field in fields(RuntimeConfig)
     ]
     return _table(("variable", "default", "meaning"), rows)
+
+
+def limits() -> str:
+    rows = [
+        (f"`{field.name}`", f"{field.default:,}", field.metadata["meaning"])
+        for field in fields(GatewayOptions)
+        if field.metadata
+    ]
+    return _table(("limit", "default", "of what"), rows)
 
 
 def models() -> str:
@@ -125,6 +137,7 @@ TABLES = {
     "errors": errors,
     "options": options,
     "models": models,
+    "limits": limits,
 }
 
 

@@ -14,8 +14,14 @@ with suppress(ImportError):  # a GPU machine may offer pytest alone
     settings.load_profile("kestrel")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for marker, missing in (("gpu", no_gpu), ("triton", no_triton)):
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    needs = {
+        "gpu": no_gpu,
+        "triton": no_triton,
+        "browser": no_browser,
+        "ecosystem": lambda: not_asked_for(config),
+    }
+    for marker, missing in needs.items():
         marked = [item for item in items if item.get_closest_marker(marker)]
         if marked and (reason := missing()):
             for item in marked:
@@ -42,3 +48,14 @@ def no_gpu() -> str | None:
 def no_triton() -> str | None:
     found = find_spec("pytriton") or shutil.which("tritonserver")
     return None if found else "no Triton server here: neither nvidia-pytriton nor tritonserver on PATH"
+
+
+def not_asked_for(config: pytest.Config) -> str | None:
+    """Their clients are installed by that command, and take minutes; so they only run when named."""
+    return None if "ecosystem" in config.getoption("markexpr") else "run by `make test-ecosystem`"
+
+
+def no_browser() -> str | None:
+    if not find_spec("playwright"):
+        return "no Playwright here, which drives a browser: pip install playwright"
+    return None if shutil.which("chromium") else "no chromium on PATH, for the tests of the page"

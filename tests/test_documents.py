@@ -20,7 +20,14 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = ("README.md", "docs/interface.md", "docs/architecture.md", "client/README.md", "docker/README.md")
+PAGES = (
+    "README.md",
+    "docs/interface.md",
+    "docs/architecture.md",
+    "docs/gateway.md",
+    "client/README.md",
+    "docker/README.md",
+)
 RUN = ("README.md", "docs/interface.md", "client/README.md")
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LEFT_OUT = {
@@ -88,7 +95,7 @@ def test_a_python_example_runs(code: str, server: Any, monkeypatch: pytest.Monke
         asyncio.run(outcome)
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/interface.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/interface.md", "docs/gateway.md"])
 def test_tables_are_those_of_the_code(page: str) -> None:
     spec = importlib.util.spec_from_file_location("write_tables", ROOT / "docs/write_tables.py")
     assert spec is not None and spec.loader is not None

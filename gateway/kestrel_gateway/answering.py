@@ -5,17 +5,17 @@ which frees its pages and its slot within one step of the engine.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, TypeVar
 
 import msgspec
 from starlette.types import Receive, Scope, Send
 
 from kestrel_core.protocol.asking import AnswerStream, AsyncCalls
-from kestrel_core.protocol.errors import KestrelError
+from kestrel_core.protocol.errors import BadImage, KestrelError
 from kestrel_core.protocol.messages import Chunk, EngineResult, Request
-from kestrel_gateway.errors import ClientGone
+from kestrel_gateway.errors import ClientGone, blaming
 from kestrel_gateway.options import GatewayOptions
 from kestrel_gateway.visits import Visit
 
@@ -60,8 +60,9 @@ async def answer_whole(
     upstream: AsyncCalls, request: Request, visit: Visit, receive: Receive
 ) -> EngineResult:
     """The answer in one piece. Raises `ClientGone` if nobody waits for it any more."""
-    async with _watched(receive) as gone, await _unless(gone, upstream.open(request)) as stream:
-        result: EngineResult = await _unless(gone, stream.result())
+    with _blaming_picture(visit):
+        async with _watched(receive) as gone, await _unless(gone, upstream.open(request)) as stream:
+            result: EngineResult = await _unless(gone, stream.result())
     visit.upstream = getattr(stream, "upstream", "")
     visit.saw_result(result)
     return result
@@ -93,8 +94,9 @@ class EventResponse:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async with _watched(receive) as gone:
             try:
-                async with await _unless(gone, self._upstream.open(self._request)) as stream:
-                    await self._pass_on(stream, gone, send)
+                with _blaming_picture(self._visit):
+                    async with await _unless(gone, self._upstream.open(self._request)) as stream:
+                        await self._pass_on(stream, gone, send)
             except ClientGone:
                 raise
             except KestrelError as error:
@@ -144,6 +146,16 @@ class EventResponse:
                 await send(message)
         except TimeoutError:
             raise ClientGone("the client did not read its answer") from None
+
+
+@contextmanager
+def _blaming_picture(visit: Visit) -> Iterator[None]:
+    """What a server says of a picture is about the field that it came in."""
+    try:
+        yield
+    except BadImage:
+        with blaming(visit.picture_param):
+            raise
 
 
 @asynccontextmanager

@@ -6,19 +6,19 @@ from starlette.requests import Request as HttpRequest
 from starlette.routing import Match, Route, Router
 from starlette.types import ASGIApp, Scope
 
-from kestrel_gateway.health import answer_live, answer_metrics, answer_ready
+from kestrel_gateway.docs.pages import docs_routes
+from kestrel_gateway.health import LIVE, READY, answer_live, answer_metrics, answer_ready
 from kestrel_gateway.house import House
 from kestrel_gateway.openai.chat import answer_chat
 from kestrel_gateway.openai.completions import answer_completion
 from kestrel_gateway.openai.models import list_models, show_model
 from kestrel_gateway.openai.responses import answer_response
+from kestrel_gateway.playground.pages import page_routes
 from kestrel_gateway.reception import Reception, endpoint
 from kestrel_gateway.rest import answer_skill
 from kestrel_gateway.visits import Observer
 
 SKILLS = ("query", "caption", "detect", "point", "segment")
-LIVE = ("/livez", "/healthz", "/v1/health/live", "/v2/health/live")
-READY = ("/readyz", "/health", "/ping", "/v1/health/ready", "/v2/health/ready")
 
 
 def make_app(house: House, observers: Sequence[Observer] = ()) -> ASGIApp:
@@ -32,6 +32,8 @@ def make_app(house: House, observers: Sequence[Observer] = ()) -> ASGIApp:
         *(Route(path, endpoint(house, answer_live)) for path in LIVE),
         *(Route(path, endpoint(house, answer_ready)) for path in READY),
         Route("/metrics", endpoint(house, answer_metrics)),
+        *docs_routes(house),
+        *page_routes(house),
         OwnSkills(house),  # last: a path of ours is never a skill's
     ]
     return Reception(house, Router(routes, redirect_slashes=False), (house.metrics, *observers))

@@ -115,11 +115,13 @@ async def read_form(request: Request, options: GatewayOptions) -> Body:
     except TimeoutError:
         raise InvalidRequest("the form takes too long to read; is its boundary in its files too?") from None
     fields: Body = {}
-    for name, value in form.multi_items():
-        if name in fields:
-            raise InvalidRequest(f"{shown(name)} is given twice")
-        fields[name] = value if isinstance(value, str) else await value.read()
-    await form.close()
+    try:
+        for name, value in form.multi_items():
+            if name in fields:
+                raise InvalidRequest(f"{shown(name)} is given twice")
+            fields[name] = value if isinstance(value, str) else await value.read()
+    finally:
+        await form.close()
     return fields
 
 

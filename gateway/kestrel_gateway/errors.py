@@ -72,8 +72,14 @@ class UnknownModel(NotFound):
 
 
 class WrongMethod(HttpError):
+    """`allow`: the methods that there are."""
+
     reason = "method_not_allowed"
     status = 405
+
+    def __init__(self, text: str, allow: str = "") -> None:
+        super().__init__(text)
+        self.allow = allow
 
 
 class SlowSender(HttpError):
@@ -139,8 +145,9 @@ def blaming(param: str) -> Iterator[None]:
 def of_framework(error: HTTPException, method: str, path: str) -> KestrelError:
     """Starlette's own errors: a path or a method that there is not."""
     if error.status_code == 405:
-        allowed = (error.headers or {}).get("Allow", "other methods")
-        return WrongMethod(f"{method} is not for {shown(path)}; it takes {allowed}")
+        allowed = (error.headers or {}).get("Allow", "")
+        what = f"{method} is not for {shown(path)}; it takes {allowed or 'other methods'}"
+        return WrongMethod(what, allowed)
     if error.status_code == 404:
         return NotFound(f"there is no {shown(path)}; /docs lists what there is")
     return InvalidRequest(str(error.detail))
@@ -163,6 +170,8 @@ def refusal(error: KestrelError) -> Response:
         headers["Retry-After"] = str(max(1, math.ceil(getattr(error, "after_s", RETRY_AFTER_S))))
     elif error.status == 503:
         headers["Retry-After"] = str(RETRY_LATER_S)
+    elif isinstance(error, WrongMethod):
+        headers["Allow"] = error.allow
     elif error.status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     return Response(

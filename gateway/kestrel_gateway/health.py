@@ -12,6 +12,9 @@ from kestrel_core.protocol.errors import KestrelError, ShuttingDown
 from kestrel_gateway.errors import refusal
 from kestrel_gateway.house import House
 
+LIVE = ("/livez", "/healthz", "/v1/health/live", "/v2/health/live")
+READY = ("/readyz", "/health", "/ping", "/v1/health/ready", "/v2/health/ready")
+
 
 async def answer_live(house: House, http: HttpRequest) -> Response:
     return JSONResponse({"status": "ok"})
@@ -30,5 +33,7 @@ async def answer_ready(house: House, http: HttpRequest) -> Response:
 
 async def answer_metrics(house: House, http: HttpRequest) -> Response:
     """In a thread of its own: several workers' numbers are read from files."""
+    for replica in house.upstream.replicas:
+        house.metrics.note_upstream(replica.name, replica.is_well)
     page, content_type = await asyncio.to_thread(house.metrics.page, http.headers.get("accept", ""))
     return Response(page, headers={"content-type": content_type})

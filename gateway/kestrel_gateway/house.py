@@ -21,6 +21,8 @@ from kestrel_gateway.upstream.replicas import Replicas
 from kestrel_gateway.visits import Visit
 
 ALIAS = "moondream"  # the name of the Triton model, which every client may use
+# What Moondream's own client asks for where its user names no model: there is one here, and that is meant.
+UNSAID = "moondream3-preview"
 
 
 class House:
@@ -58,7 +60,7 @@ class House:
         if not isinstance(model, str):
             raise InvalidRequest("model must be a name")
         base, _, adapter = model.partition("/")
-        if base not in (self.model, ALIAS):
+        if base not in (self.model, ALIAS, UNSAID):
             raise UnknownModel(f'there is no model "{shown(model)}"; this server has {self.model}')
         return adapter or None
 

@@ -7,7 +7,7 @@ checked once the request is known. A key itself is never logged, echoed or kept,
 import hmac
 import logging
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -74,7 +74,7 @@ class Keys:
         """The request, if the key of this name may ask it; salted, if the key says so."""
         if self._path is None:
             return request
-        key = next((key for key in self._keys if key.name == name), None)
+        key = self._named(name)
         if key is None:  # it came by a path that asks for no key, or its key was withdrawn meanwhile
             raise Unauthorized(f"this needs a key; {HOW}")
         if key.skills is not None and request.skill not in key.skills:
@@ -87,6 +87,14 @@ class Keys:
                 f'key {key.name} may not use the adapter "{shown(adapter)}"; it may use {allowed}'
             )
         return replace(request, cache_salt=key.salted(request.cache_salt)) if key.salt_cache else request
+
+    def usable(self, name: str, adapters: Iterable[str]) -> list[str]:
+        """Those of the adapters that the key of this name may use."""
+        key = self._named(name)
+        return [it for it in adapters if key is None or key.adapters is None or it in key.adapters]
+
+    def _named(self, name: str) -> Key | None:
+        return next((key for key in self._keys if key.name == name), None)
 
     def _identified(self, headers: Headers) -> Key:
         given = given_key(headers)

@@ -145,7 +145,7 @@ class Metrics:
             multiprocess_mode="livesum",
         )
         self._upstream_up = make(
-            Gauge, "upstream_up", "1: it answers", "upstream", multiprocess_mode="livemin"
+            Gauge, "upstream_up", "1: it answers", "upstream", multiprocess_mode="livemostrecent"
         )
         self._success = make(
             Counter, "request_success_total", "answers by their end", "model_name", "finished_reason"

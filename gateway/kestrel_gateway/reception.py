@@ -39,10 +39,12 @@ class Reception:
         try:
             await self._answer(scope, receive, send, visit, is_counted)
         finally:
-            drain.num_open -= is_counted
             visit.route = getattr(scope.get("route"), "path", "")
-            for observer in self._observers:
-                observer.ended(visit)
+            try:
+                for observer in self._observers:
+                    observer.ended(visit)
+            finally:
+                drain.num_open -= is_counted
 
     async def _answer(
         self, scope: Scope, receive: Receive, send: Send, visit: Visit, is_counted: bool

@@ -46,23 +46,42 @@ async def answer_skill(house: House, http: HttpRequest, skill: str) -> ASGIApp:
 
 
 async def read_request(house: House, skill: str, body: Body) -> Request:
-    fields = {OLD_NAMES.get(name, name): value for name, value in body.items()}
-    settings = fields.pop("settings", None) or {}
+    fields = _renamed(body)
+    settings = _given(fields, "settings", {})
     if not isinstance(settings, Mapping):
         raise InvalidRequest("settings must be an object of names and values")
-    settings = {OLD_NAMES.get(name, name): value for name, value in settings.items()}
+    settings = _renamed(settings)
     given = [fields.pop(name) for name in ("image_url", "image") if fields.get(name) is not None]
     if len(given) > 1:
         raise InvalidRequest("image and image_url are both given; send one picture")
     with errors.blaming("image_url"):
         image = await house.picture(given[0]) if given else None
-    adapter = house.adapter_of(fields.pop("model", None) or fields.pop("variant", None))
+    variant = _given(fields, "variant", None)
+    adapter = house.adapter_of(_given(fields, "model", variant))
     if adapter:
         settings["adapter"] = adapter
-    stream = fields.pop("stream", None) or False
+    stream = _given(fields, "stream", False)
     if "request_id" in fields:
         raise InvalidRequest("request_id is no field; send it as the header X-Request-Id")
     return make_request(skill, image, {**fields, "settings": settings}, stream=stream)
+
+
+def _renamed(values: Mapping[str, Any]) -> Body:
+    """By the names of today."""
+    named = {name: value for name, value in values.items() if name not in OLD_NAMES}
+    for old, name in OLD_NAMES.items():
+        if values.get(old) is None:
+            continue
+        if named.get(name) is not None:
+            raise InvalidRequest(f"{old} and {name} are both given, and mean the same; send {name}")
+        named[name] = values[old]
+    return named
+
+
+def _given(fields: Body, name: str, default: Any) -> Any:
+    """Null is as good as nothing; any other value is checked where it is used."""
+    value = fields.pop(name, None)
+    return default if value is None else value
 
 
 def of_form(form: Body, max_values: int) -> Body:

@@ -20,6 +20,7 @@ from kestrel_gateway.http_limits import limited
 from kestrel_gateway.key_file import read_keys
 from kestrel_gateway.logs import Log
 from kestrel_gateway.options import GatewayOptions
+from kestrel_gateway.tracing import make_spans, send_last
 from kestrel_gateway.upstream.opening import opened
 from kestrel_gateway.visits import Observer
 from kestrel_gateway.workers import run_workers
@@ -87,7 +88,10 @@ async def serve(options: GatewayOptions, door: socket.socket) -> int:
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, house.keys.reread)
         log = Log(options.log_format)
         log.install()
-        await DrainingServer(server_config(house, [log]), house.drain).serve([door])
+        spans = make_spans()
+        observers: list[Observer] = [log] if spans is None else [spans, log]
+        await DrainingServer(server_config(house, observers), house.drain).serve([door])
+        send_last(spans)
         return 1 if house.drain.num_open else 0
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from limits.storage import MovingWindowSupport, Storage
 
 WAIT_S = 1.0  # for another worker, whose own work here takes some 50 us
+PAUSE_S = 0.0001  # SQLite itself would sleep for milliseconds
 TABLES = """
     CREATE TABLE IF NOT EXISTS rings (key TEXT PRIMARY KEY, size INTEGER) WITHOUT ROWID;
     CREATE TABLE IF NOT EXISTS hits (key TEXT, place INTEGER, at REAL, PRIMARY KEY (key, place))
@@ -38,6 +39,7 @@ class Tallies(Storage, MovingWindowSupport):
         # Nothing here has to outlive the machine, so nothing waits for the disk.
         self._database.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF;" + TABLES)
         self._database.execute("DELETE FROM running WHERE pid = ?", (self._pid,))  # of a process long gone
+        self._database.execute("PRAGMA busy_timeout = 0")
 
     def close(self) -> None:
         self._database.close()
@@ -78,9 +80,10 @@ class Tallies(Storage, MovingWindowSupport):
         return True
 
     def end(self, key: str) -> None:
-        self._database.execute(
-            "UPDATE running SET count = count - 1 WHERE key = ? AND pid = ?", (key, self._pid)
-        )
+        with self._transaction():
+            self._database.execute(
+                "UPDATE running SET count = count - 1 WHERE key = ? AND pid = ?", (key, self._pid)
+            )
 
     def _ring(self, key: str, limit: int) -> tuple[int, float | None]:
         """How many requests there were, and when the one was whose place the next one takes."""
@@ -103,11 +106,23 @@ class Tallies(Storage, MovingWindowSupport):
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        self._database.execute("BEGIN IMMEDIATE")  # what is read must not change before it is written
+        self._lock()
         try:
             yield
         finally:
             self._database.execute("COMMIT")
+
+    def _lock(self) -> None:
+        """What is read must not change before it is written."""
+        until = time.monotonic() + WAIT_S
+        while True:
+            try:
+                self._database.execute("BEGIN IMMEDIATE")
+                return
+            except sqlite3.OperationalError:  # another worker has it
+                if time.monotonic() > until:
+                    raise
+            time.sleep(PAUSE_S)
 
     # The rest of a store of `limits` is for windows of other kinds, which are not used here.
 

@@ -47,6 +47,7 @@ class Visit:
     upstream: str = ""
     is_stream: bool = False
     request: Request | None = None
+    picture_param: str = "image_url"  # the field of the body that the picture came in
     first_chunk_s: float | None = None  # from the beginning of the visit
     finish_reason: str = ""
     usage: Usage | None = None

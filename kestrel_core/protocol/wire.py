@@ -64,7 +64,7 @@ def encode_request(request: Request) -> tuple[dict[str, list[Any]], dict[str, st
         if value is not None and value != getattr(type(request.settings)(), key):
             tensors[field.name] = list(value) if isinstance(value, tuple) else [value]
     if own:
-        tensors["ARGUMENTS"] = [_own_arguments(own)]
+        tensors["ARGUMENTS"] = [BY_NAME["ARGUMENTS"].argument.check(_own_arguments(own))]
     if request.image is not None:
         tensors["IMAGE"] = [request.image]
     if request.stream:

@@ -20,7 +20,18 @@ from kestrel_core.triton.probing import address, fetch
 from kestrel_core.triton.process import Restarts, again, ending, kill_group, launch
 from kestrel_core.triton.restrictions import SECRET_VARIABLE
 
-PACKAGES = ("kestrel_gateway", "starlette", "uvicorn", "msgspec")
+PACKAGES = (  # those of the extra `gateway` beside its own
+    "kestrel_gateway",
+    "starlette",
+    "uvicorn",
+    "uvloop",
+    "httptools",
+    "msgspec",
+    "python_multipart",
+    "prometheus_client",
+    "limits",
+    "h11",
+)
 MODULE = (sys.executable, "-m", "kestrel_gateway")
 IN_ORDER = (0, -signal.SIGTERM)  # a server of uvicorn's finishes its requests, then lets the signal end it
 

@@ -3,13 +3,18 @@
 import json
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from kestrel_core.loop.metrics import COUNTERS, GAUGES, Metrics, exported
 from kestrel_core.protocol import errors
+from kestrel_core.protocol.messages import EngineResult, Request, Usage
+from kestrel_gateway.metrics import Metrics as GatewayMetrics
+from kestrel_gateway.visits import Visit
 
 promql_parser = pytest.importorskip("promql_parser")
 yaml = pytest.importorskip("yaml")
@@ -35,11 +40,28 @@ def queries() -> dict[str, str]:
 
 def selectors(query: str) -> Iterator[tuple[str, dict[str, str]]]:
     """Each metric a query reads, with the labels it picks it by. The parser has judged the query before."""
-    for name, labels in re.findall(r"\b(kestrel_\w+|up)(?:\{([^}]*)\})?", query):
+    for name, labels in re.findall(r"\b(kestrel[_:]\w+|up)(?:\{([^}]*)\})?", query):
         yield name, dict(re.findall(r'(\w+)[=!]~?"([^"]*)"', labels))
 
 
+@cache
 def known() -> dict[str, set[str]]:
+    return of_the_engine() | of_the_gateway()
+
+
+def of_the_gateway() -> dict[str, set[str]]:
+    """What it shows of one request and one server."""
+    counted = GatewayMetrics()
+    visit = Visit("1", "POST", "/v1/query", model="m", outcome="ok", observers=(counted,))
+    visit.ask(Request("query"))
+    visit.saw_result(EngineResult("1", "stop", {"answer": ""}, Usage(1, 2, 0, 1.0, 1.0, 1.0, 1.0)))
+    counted.ended(visit)
+    counted.note_upstream("u", True)
+    families = text_string_to_metric_families(counted.page("")[0].decode())
+    return {sample.name: set(sample.labels) for family in families for sample in family.samples}
+
+
+def of_the_engine() -> dict[str, set[str]]:
     """What the Triton model exports: names, and the labels of each."""
     metrics = Metrics()
     metrics.requests["query", "stop"] += 1
@@ -93,7 +115,7 @@ def test_outcomes_and_codes_in_the_queries_are_those_there_are() -> None:
 def test_the_dashboard_shows_everything_that_is_exported() -> None:
     """But for what says nothing on its own."""
     shown = {name for query in queries().values() for name, _ in selectors(query)}
-    left = {re.sub(r"_(bucket|sum|count)$", "_bucket", name) for name in known()} - shown
+    left = {re.sub(r"_(bucket|sum|count)$", "_bucket", name) for name in of_the_engine()} - shown
     assert left == {"kestrel_open_requests"}, "waiting and running together, nearly"
 
 

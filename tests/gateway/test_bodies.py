@@ -156,6 +156,14 @@ def test_a_value_over_its_limit_is_refused_with_the_limit(
     assert len(answer["error"]["message"]) < 400
 
 
+def test_the_values_of_a_slash_command_are_bounded_too(gateway: Running) -> None:
+    """Written as escapes they hold no mark that is counted in the body itself."""
+    text = b"/detect {" + b"\\u005b" * 100_000
+    body = b'{"model": "moondream", "messages": [{"role": "user", "content": "' + text + b'"}]}'
+    status, answer, _ = gateway.ask("POST", "/v1/chat/completions", body, JSON)
+    assert (status, answer["error"]["code"]) == (413, "payload_too_large")
+
+
 @pytest.mark.parametrize(
     ("data", "content_type"),
     [

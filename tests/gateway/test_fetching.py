@@ -6,8 +6,12 @@ fetcher, so that loopback counts as public here and nowhere else.
 
 import asyncio
 import ipaddress
+import shutil
+import ssl
+import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -181,6 +185,47 @@ def test_a_name_is_resolved_once_and_one_bad_address_is_enough() -> None:
             mixed = fetcher(host, "127.0.0.1", "10.0.0.1")
             with pytest.raises(FetchFailed, match="cannot be reached"):
                 await mixed.fetch(f"http://img.example.com:{host.port}/")
+            assert len(host.asked) == 1
+
+    asyncio.run(run())
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="a certificate is made with openssl")
+def test_over_https_the_host_has_to_prove_its_name(tmp_path: Path) -> None:
+    """It is asked for the name in the address, though the connection is made to a number."""
+    certificate, key = tmp_path / "certificate", tmp_path / "key"
+    command = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-days",
+        "2",
+        "-subj",
+        "/CN=img.example.com",
+    ]
+    command += ["-addext", "subjectAltName=DNS:img.example.com", "-out", certificate, "-keyout", key]
+    subprocess.run(command, check=True, capture_output=True)
+    served, trust = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.create_default_context(cafile=certificate)
+    served.load_cert_chain(certificate, key)
+    names = []
+    served.sni_callback = lambda _, name, __: names.append(name)  # type: ignore[assignment]
+
+    async def run() -> None:
+        host = Host(saying(FINE + b"\r\n" + PICTURE))
+        async with await asyncio.start_server(host, "127.0.0.1", 0, ssl=served) as server:
+            port = server.sockets[0].getsockname()[1]
+            options = _options([f"img.example.com:{port}", f"other.example.com:{port}"])
+            trusting = Fetcher(options, resolving("127.0.0.1"), lambda it: it.is_loopback, trust)
+            assert await trusting.fetch(f"https://img.example.com:{port}/") == PICTURE
+            assert names == ["img.example.com"]
+            with pytest.raises(FetchFailed, match="cannot be reached"):
+                await trusting.fetch(f"https://other.example.com:{port}/")
+            plain = Fetcher(options, resolving("127.0.0.1"), lambda it: it.is_loopback)
+            with pytest.raises(FetchFailed, match="cannot be reached"):
+                await plain.fetch(f"https://img.example.com:{port}/")
             assert len(host.asked) == 1
 
     asyncio.run(run())

@@ -61,6 +61,14 @@ def test_what_is_wrong_is_said_in_a_sentence(tmp_path: Path, text: str, said: st
     assert "\n" not in str(caught.value)
 
 
+def test_the_file_that_the_documentation_shows_is_taken(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs/gateway.md").read_text()
+    path = tmp_path / "keys.toml"
+    path.write_text(page.partition("```toml\n")[2].partition("```")[0])
+    [alice] = read_keys(path)
+    assert (alice.name, alice.requests_per_minute, alice.salt_cache) == ("alice", 60, False)
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(KestrelError, match=r"none\.toml: No such file"):
         read_keys(tmp_path / "none.toml")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from gateway_server import Running, endless, running
 
+from kestrel_core.protocol.about import About
 from kestrel_gateway.key_file import digest_of, make_key
 
 ALICE, BOB = "kestrel-alice", "kestrel-bob"
@@ -151,6 +152,20 @@ def test_a_salted_key_shares_the_cache_with_itself_alone(gateway: Running, keys:
     assert len({first, own, plain, given}) == 4
     assert (plain, given) == ("", "mine")
     assert digest_of(ALICE.encode()).hex()[:32] != first
+
+
+def test_a_key_sees_the_adapters_that_it_may_use(gateway: Running, keys: Path) -> None:
+    keys.write_text(lines("alice", ALICE, 'adapters = ["a@1"]') + lines("bob", BOB))
+    gateway.house.keys.reread()
+    about = About("moondream2", "1.0", 2048, (), adapters=("a@1", "b@1"))
+    gateway.house.upstream.replicas[0].about = about
+    seen = {}
+    for key in (ALICE, BOB):
+        _, listed, _ = gateway.get("/v1/models", authorization=f"Bearer {key}")
+        seen[key] = [card["id"] for card in listed["data"]]
+    assert seen[ALICE] == ["moondream2", "moondream2/a@1"]
+    assert seen[BOB] == ["moondream2", "moondream2/a@1", "moondream2/b@1"]
+    assert gateway.get("/v1/models/moondream2/b@1", authorization=f"Bearer {ALICE}")[0] == 404
 
 
 def test_sighup_reads_the_file_again(gateway: Running, keys: Path, caplog: Any) -> None:

@@ -138,12 +138,24 @@ def test_a_client_that_goes_is_cancelled(gateway: Running, stream: bool) -> None
         ("POST", "/v1/query", b'{"image_url": "data:x,y"}', "application/json", 400, "image_decode_failed"),
         ("POST", "/v1/query", b'{"model": "gpt"}', "application/json", 404, "model_not_found"),
         ("POST", "/v1/query", b'{"settings": 1}', "application/json", 400, "invalid_request"),
+        ("POST", "/v1/query", b'{"settings": []}', "application/json", 400, "invalid_request"),
+        (
+            "POST",
+            "/v1/query",
+            b'{"max_points": 1, "max_objects": 2}',
+            "application/json",
+            400,
+            "invalid_request",
+        ),
+        ("POST", "/v1/query", b'{"model": {}}', "application/json", 400, "invalid_request"),
+        ("POST", "/v1/query", b'{"stream": 0}', "application/json", 400, "invalid_request"),
     ],
 )
 def test_every_refusal_is_the_same_envelope(
     gateway: Running, method: str, path: str, data: bytes | None, kind: str, status: int, code: str
 ) -> None:
-    found, answer, _ = gateway.ask(method, path, data, {"Content-Type": kind} if kind else {})
+    found, answer, headers = gateway.ask(method, path, data, {"Content-Type": kind} if kind else {})
     assert (found, answer["error"]["code"]) == (status, code)
+    assert headers.get("allow") == ("POST" if status == 405 else None)
     assert answer["error"].keys() == {"message", "type", "param", "code"}
     assert gateway.upstream.asked == []

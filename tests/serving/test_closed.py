@@ -2,17 +2,20 @@
 
 import http.client
 import json
+import signal
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import grpc
 import pytest
-from triton_server import Served, served, tensor
+from triton_server import Served, served, tensor, until
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 
 from kestrel_client import Client, Retry, ServerUnreachable
 from kestrel_core.triton.restrictions import ADMINISTRATION, GRPC_HEADER, HTTP_HEADER
+from kestrel_gateway.key_file import make_key
 
 pytestmark = pytest.mark.triton
 
@@ -58,13 +61,31 @@ RESTRICTED = "restricted, expecting header"
 
 
 @pytest.fixture(scope="module")
-def keyed(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+def key_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("keys") / "keys.toml"
+
+
+@pytest.fixture(scope="module")
+def key(key_file: Path) -> str:
+    key, lines = make_key("first")
+    key_file.write_text(lines)
+    return key
+
+
+@pytest.fixture(scope="module")
+def keyed(model: Path, key: str, key_file: Path) -> Iterator[Served]:
     """A server with keys. Its secret is given, so that it is known here."""
-    folder = tmp_path_factory.mktemp("keyed")
-    (folder / "keys.toml").touch()
     secret = {"KESTREL_UPSTREAM_SECRET": SECRET, "KESTREL_MODEL_PATH": str(model)}
-    with served(folder / "log", f"--api-keys={folder / 'keys.toml'}", gateway=True, **secret) as it:
+    with served(key_file.with_name("log"), f"--api-keys={key_file}", gateway=True, **secret) as it:
         yield it
+
+
+def ask_gateway(server: Served, key: str) -> int:
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    with closing(connection):
+        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {key}"}
+        connection.request("POST", "/v1/query", '{"question": "?", "settings": {"max_tokens": 2}}', headers)
+        return connection.getresponse().status
 
 
 def fetch(server: Served, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, str]:
@@ -155,6 +176,23 @@ def test_who_has_the_secret_is_answered(keyed: Served) -> None:
         assert client.query(None, "What can you do?", max_tokens=2).text
     with Client(url, retry=Retry(limit=0)) as client, pytest.raises(ServerUnreachable, match=GRPC_HEADER):
         client.query(None, "What can you do?", max_tokens=2)
+
+
+def test_who_has_a_key_is_answered_by_the_gateway_which_has_the_secret(keyed: Served, key: str) -> None:
+    until(lambda: ask_gateway(keyed, key) == 200)
+    assert ask_gateway(keyed, "kestrel-a-guess") == 401
+
+
+def test_a_hangup_lets_the_gateway_read_its_keys_again_and_ends_nothing(
+    keyed: Served, key: str, key_file: Path
+) -> None:
+    another, lines = make_key("second")
+    assert ask_gateway(keyed, another) == 401
+    with key_file.open("a") as file:
+        file.write(lines)
+    keyed.process.send_signal(signal.SIGHUP)
+    until(lambda: ask_gateway(keyed, another) == 200)
+    assert ask_gateway(keyed, key) == 200 and keyed.process.poll() is None
 
 
 def test_shared_memory_cannot_be_named_in_a_request_either(server: Served) -> None:

@@ -8,6 +8,7 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -29,7 +30,7 @@ pytestmark = [
 ]
 
 CALLERS, ENOUGH = 6, 1000
-PAUSE_S = 0.03  # before each request: two cores have to start a server meanwhile
+PAUSE_S = 0.08  # before each request: two cores have to start a server meanwhile
 QUESTION = {"SKILL": "query", "QUESTION": "?", "MAX_TOKENS": 1, "TEMPERATURE": 0}
 # The ports that docker/haproxy.cfg names: of the balancer, and of each replica in the order of `Served`.
 BALANCER = {"grpc": 8001, "http": 8000, "gateways": 8080, "stats": 8009}
@@ -59,11 +60,16 @@ def posting(port: int, path: str, body: dict[str, Any]) -> Iterator[Ask]:
         yield ask
 
 
-# How requests come in. A gateway with two upstreams is one more line.
+def to_gateway(port: int) -> Any:
+    return posting(port, "/v1/query", {"question": "?", "settings": {"max_tokens": 1}})
+
+
+# How requests come in: by haproxy, or by a gateway that stands alone and has both replicas for upstreams.
 WAYS: dict[str, Callable[[int], Any]] = {
     "grpc": over_grpc,
     "http": lambda port: posting(port, "/v2/models/moondream/generate", QUESTION),
-    "gateways": lambda port: posting(port, "/v1/query", {"question": "?", "settings": {"max_tokens": 1}}),
+    "gateways": to_gateway,
+    "upstreams": to_gateway,
 }
 
 
@@ -145,6 +151,27 @@ class Balancer:
         self._process.wait(10)
 
 
+class GatewayAlone:
+    def __init__(self, upstreams: list[int]) -> None:
+        [self.port] = free_ports(1)
+        named = [word for port in upstreams for word in ("--upstream", f"127.0.0.1:{port}")]
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "kestrel_gateway", *named, f"--port={self.port}", "--drain-s=0"], cwd=ROOT
+        )
+
+    def is_ready(self) -> bool:
+        with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)) as connection:
+            try:
+                connection.request("GET", "/readyz")
+                return connection.getresponse().status == 200
+            except OSError:
+                return False
+
+    def end(self) -> None:
+        self._process.terminate()
+        self._process.wait(30)
+
+
 def test_a_rolling_restart_loses_no_request(model: Path, tmp_path: Path) -> None:
     with ExitStack() as held:
         balancer = Balancer(tmp_path)
@@ -153,8 +180,11 @@ def test_a_rolling_restart_loses_no_request(model: Path, tmp_path: Path) -> None
         pool = held.enter_context(ThreadPoolExecutor(2))
         held.callback(lambda: list(pool.map(Replica.end, replicas)))
         list(pool.map(Replica.start, replicas))
-        until(lambda: balancer.num_ready() == 2, 30)
-        callers = {way: Callers(way, balancer.port(way)) for way in WAYS}
+        gateway = GatewayAlone([ports[1] for ports in balancer.replica_ports])
+        held.callback(gateway.end)
+        until(lambda: balancer.num_ready() == 2 and gateway.is_ready(), 30)
+        ports = {way: gateway.port if way == "upstreams" else balancer.port(way) for way in WAYS}
+        callers = {way: Callers(way, port) for way, port in ports.items()}
         held.callback(lambda: [those.end() for those in callers.values()])
         for replica in replicas:
             assert replica.end() == 0

@@ -1,14 +1,16 @@
 """`kestrel serve` and its gateway before anything is started: what is passed on, and what is refused."""
 
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from triton_server import free_ports
+from triton_server import ROOT, free_ports
 
 from kestrel_core.cli.main import main
 from kestrel_core.triton import serve
+from kestrel_core.triton.gateway import PACKAGES, missing_packages
 from kestrel_core.triton.restrictions import restriction_flags
 
 SECRET = "0123456789abcdef"
@@ -46,6 +48,13 @@ def test_without_its_packages_there_is_no_gateway_and_one_sentence_says_so(
     assert "pip install 'kestrel-triton[gateway]'" in said.out + said.err
     started("--demo", "--port=0")
     assert "cannot be found" not in "".join(capsys.readouterr())
+
+
+def test_the_packages_that_are_looked_for_are_those_of_the_extra() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    wanted = {name.replace("-", "_") for name in extras["gateway"] if not name.startswith("kestrel-triton")}
+    assert set(PACKAGES) == wanted | {"kestrel_gateway"}
+    assert missing_packages() == []
 
 
 def test_keys_that_nobody_would_check_are_refused(refused: Refused, keys: str, tmp_path: Path) -> None:

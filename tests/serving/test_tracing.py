@@ -3,20 +3,17 @@
 import logging
 import os
 import sys
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 from fakes import FakeEngine, Heard
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
+from otlp_collector import Collector
 from triton_server import picture, served
 
 from kestrel_client import Client
@@ -128,39 +125,6 @@ def test_a_server_without_opentelemetry_says_so_and_serves(
     with caplog.at_level(logging.WARNING, "kestrel"):
         assert open_tracing(About("m", "1", 9, ())) is None
     assert "OpenTelemetry is not installed" in caplog.text
-
-
-class Collector:
-    """Takes OTLP over HTTP."""
-
-    def __init__(self) -> None:
-        self.spans: list[Any] = []
-        self.services: set[str] = set()
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                data = self.rfile.read(int(self.headers["Content-Length"]))
-                outer.take(ExportTraceServiceRequest.FromString(data))
-                self.send_response(200)
-                self.end_headers()
-
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-
-    def take(self, sent: ExportTraceServiceRequest) -> None:
-        for resource in sent.resource_spans:
-            named = {item.key: item.value.string_value for item in resource.resource.attributes}
-            self.services.add(named["service.name"])
-            self.spans += [span for scope in resource.scope_spans for span in scope.spans]
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
 
 
 @pytest.fixture

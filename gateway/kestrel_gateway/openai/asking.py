@@ -23,6 +23,7 @@ class Asked:
     request: Request
     is_command: bool  # its answer is a document
     num_top: int = 0  # log probabilities beside that of each token
+    picture_param: str = ""  # the field of the body that the picture came in
 
     def content(self, result: EngineResult) -> str:
         return command_document(result) if self.is_command else result.text
@@ -52,17 +53,18 @@ async def ask(
         command = read_command(conversation.last)
     with blaming("prompt_cache_key"):
         salt = PARAMETERS["cache_salt"].check(cache_key or "")
-    image = None
+    image, place = None, ""
     if conversation.picture is not None:
-        with blaming(f"{conversation.picture.part}.image_url"):
+        place = f"{conversation.picture.part}.image_url"
+        with blaming(place):
             image = await house.picture(conversation.picture.value)
     if command is not None:
         with blaming(conversation.param):
             request = command_request(command, image, given)
-        return Asked(replace(request, cache_salt=salt), True, num_top)
+        return Asked(replace(request, cache_salt=salt), True, num_top, place)
     arguments = {"question": conversation.question, "reasoning": thinks or None, "settings": given}
     request = make_request("query", image, arguments, stream=stream)
-    return Asked(replace(request, cache_salt=salt), False, num_top)
+    return Asked(replace(request, cache_salt=salt), False, num_top, place)
 
 
 def thinks(reasoning: bool | None, effort: str | None) -> bool:

@@ -10,6 +10,7 @@ from kestrel_gateway.openai.conversation import Picture, Role, Turn, read_conver
 from kestrel_gateway.openai.reading import (
     HINTS,
     NOT_YET,
+    ModelName,
     OpenAIBody,
     Seed,
     Stops,
@@ -55,7 +56,7 @@ class Message(Struct, forbid_unknown_fields=True):
 
 
 class ChatBody(OpenAIBody):
-    model: str
+    model: ModelName
     messages: Annotated[list[Message], Meta(min_length=1)]
     max_completion_tokens: TokenLimit | None = None
     max_tokens: TokenLimit | None = None

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from kestrel_core.protocol.arguments import MAX_TEXT_BYTES
 from kestrel_core.protocol.asking import OF_A_REQUEST, make_request
-from kestrel_core.protocol.errors import InvalidRequest
+from kestrel_core.protocol.errors import InvalidRequest, TooLarge
 from kestrel_core.protocol.messages import EngineResult, Request
 from kestrel_core.protocol.names import shown
 from kestrel_gateway.rest import document
@@ -31,6 +32,8 @@ def read_command(text: str) -> Command | None:
     if found is None:
         return None
     skill, rest = found[1], found[2].strip()
+    if len(rest) > MAX_TEXT_BYTES:  # before it is read: a text may hold millions of values
+        raise TooLarge(f"what stands after /{skill} has more than {MAX_TEXT_BYTES:,} letters; shorten it")
     try:
         arguments = msgspec.json.decode(rest) if rest else {}
     except (msgspec.DecodeError, RecursionError):

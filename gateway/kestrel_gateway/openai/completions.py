@@ -23,6 +23,7 @@ from kestrel_gateway.openai.asking import model_of
 from kestrel_gateway.openai.reading import (
     HINTS,
     NOT_YET,
+    ModelName,
     OpenAIBody,
     Seed,
     Stops,
@@ -39,7 +40,7 @@ from kestrel_gateway.visits import visit_of
 
 
 class CompletionBody(OpenAIBody):
-    model: str
+    model: ModelName
     prompt: str | Annotated[list[str], Meta(min_length=1, max_length=1)]
     max_tokens: TokenLimit | None = None
     temperature: Temperature | None = None

@@ -58,7 +58,7 @@ def read_conversation(turns: Sequence[Turn], param: str) -> Conversation:
     if not last.text.strip():
         raise refused(last.param, f"{last.param} has no text; say what you want to know")
     system = "\n".join(turn.text for turn in turns if turn.role not in SPEAKERS)
-    lines = "\n".join(f"{SPEAKERS[turn.role]}: {turn.text}" for turn in earlier)
+    lines = "\n".join(f"{SPEAKERS[turn.role]}: {turn.text}" for turn in earlier if turn.text)
     question = "\n\n".join(part for part in (system, lines, last.text) if part)
     with blaming(param):
         ARGUMENTS["question"].argument.check(question)

@@ -9,24 +9,28 @@ from starlette.responses import Response
 from kestrel_core.protocol.names import shown
 from kestrel_gateway.errors import UnknownModel, blaming
 from kestrel_gateway.house import House
+from kestrel_gateway.visits import visit_of
 
 
 async def list_models(house: House, http: HttpRequest) -> Response:
-    about = house.upstream.known
-    adapters = about.adapters if about is not None else ()
-    names = [house.model, *(f"{house.model}/{adapter}" for adapter in adapters)]
+    names = [house.model, *(f"{house.model}/{adapter}" for adapter in _adapters(house, http))]
     return _json({"object": "list", "data": [_card(house, name) for name in names]})
 
 
 async def show_model(house: House, http: HttpRequest) -> Response:
     """By a name that is listed, or by the alias that every server's model has."""
     name = http.path_params["id"]
-    about = house.upstream.known
     with blaming("model"):
         adapter = house.adapter_of(name)
-        if adapter is not None and (about is None or adapter not in about.adapters):
+        if adapter is not None and adapter not in _adapters(house, http):
             raise UnknownModel(f'there is no model "{shown(name)}"; this server has {house.model}')
     return _json(_card(house, name))
+
+
+def _adapters(house: House, http: HttpRequest) -> list[str]:
+    """Those that the caller may use."""
+    about = house.upstream.known
+    return house.keys.usable(visit_of(http).key, () if about is None else about.adapters)
 
 
 def _card(house: House, name: str) -> dict[str, Any]:

@@ -19,6 +19,7 @@ FIELD = re.compile(r"Object (?P<what>missing required|contains unknown) field `(
 INDEX = re.compile(r"\[\d+\]")
 
 # Types of fields that several bodies have.
+ModelName = Annotated[str, Meta(min_length=1)]
 TokenLimit = Annotated[int, Meta(ge=1, le=MAX_INT32)]
 Temperature = Annotated[float, Meta(ge=0, le=2)]
 TopP = Annotated[float, Meta(ge=0, le=1)]

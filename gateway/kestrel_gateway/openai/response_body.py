@@ -12,6 +12,7 @@ from kestrel_gateway.house import House
 from kestrel_gateway.openai.asking import Asked, Effort, ask, thinks
 from kestrel_gateway.openai.conversation import Picture, Role, Turn, read_conversation
 from kestrel_gateway.openai.reading import (
+    ModelName,
     OpenAIBody,
     StreamOptions,
     Temperature,
@@ -72,7 +73,7 @@ class TextOptions(Struct):
 
 
 class ResponseBody(OpenAIBody):
-    model: str
+    model: ModelName
     input: str | list[Item]
     instructions: str | None = None
     max_output_tokens: TokenLimit | None = None

@@ -99,7 +99,7 @@ def test_a_bare_address_and_several_turns_are_taken(gateway: Running) -> None:
     gateway.post(CHAT, {"model": "moondream", "messages": messages})
     [asked] = gateway.upstream.asked
     assert asked.image == b"picture"
-    assert asked.arguments["question"] == "Be brief.\n\nUser: \nAssistant: A dog.\n\nWhich breed?"
+    assert asked.arguments["question"] == "Be brief.\n\nAssistant: A dog.\n\nWhich breed?"
 
 
 def test_a_stream_begins_with_the_role_and_ends_with_done(gateway: Running) -> None:

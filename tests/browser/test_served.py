@@ -1,0 +1,174 @@
+"""The page in front of the real server: every skill by clicking, and the code that it offers really runs.
+
+The code for OpenAI's client is run by tests/ecosystem, which has that client.
+"""
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = [pytest.mark.browser, pytest.mark.triton]
+
+ROOT = Path(__file__).parents[2]
+SAMPLES = ROOT / "client/samples"
+TRICKY = """How's "it", $HOME `id` \\ @x <y>; 100 %? \N{EYES}"""
+Visit = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    from triton_server import served
+
+    log = tmp_path_factory.mktemp("served") / "log"
+    own = f"{ROOT}/examples/custom_skill.py:Count"
+    with served(log, "--demo", gateway=True, KESTREL_SKILLS=own) as server:
+        yield f"http://localhost:{server.port}/"
+
+
+def test_every_skill_answers_by_clicking(url: str, visit: Visit) -> None:
+    visitor = visit(url)
+    visitor.page.click("text=What color is the star?")
+    visitor.page.click("#send")
+    assert visitor.answered()["answer"] == visitor.text(".text") == "green"
+    visitor.page.click("#tabs-caption")
+    visitor.page.click("#send")
+    visitor.page.wait_for_selector(".text:has-text('a big red circle') >> nth=0")
+    visitor.page.wait_for_selector(".raw")
+    for skill, mark, count in (("detect", "box", 4), ("point", "point", 4), ("segment", "outline", 4)):
+        visitor.page.click(f"#tabs-{skill}")
+        visitor.page.click(".ideas >> text=big shapes")
+        visitor.page.click("#send")
+        visitor.page.wait_for_selector(f".mark.{mark} >> nth={count - 1}")
+        assert visitor.page.locator(f"#marks .{mark}").count() == count
+        assert visitor.page.locator(".found li").count() == count
+    assert visitor.page.locator(".entries li").count() == 5
+    assert visitor.answered()["metrics"]["cached_tokens"] > 0
+
+
+def test_boxes_surround_what_they_found(url: str, visit: Visit) -> None:
+    """The star of the sample is green: the pixels in the middle of its box are, those outside it are not."""
+    visitor = visit(url)
+    visitor.ask("detect", "green star")
+    [found] = visitor.answered()["objects"]
+    [drawn], [picture] = visitor.boxes("#marks .shape"), visitor.boxes("#picture")
+    for side, name, start, size in (("left", "x_min", "left", "width"), ("bottom", "y_max", "top", "height")):
+        assert abs(drawn[side] - picture[start] - found[name] * picture[size]) <= 1
+    scale = picture["width"] / 640
+    star = {"left": 432, "top": 230, "right": 617, "bottom": 405}  # in the file
+    for side, at in star.items():
+        start = picture["left"] if side in ("left", "right") else picture["top"]
+        assert abs(drawn[side] - start - at * scale) < 8 * scale
+
+
+def test_a_thought_points_at_what_it_counts(url: str, visit: Visit) -> None:
+    visitor = visit(url)
+    visitor.page.click("[data-sample='circles.png']")
+    visitor.page.check("#reasoning")
+    visitor.ask("query", "How many green circles are there?")
+    assert visitor.answered()["answer"] == "5"
+    visitor.page.hover(".phrase")
+    assert visitor.page.locator("#marks .lit").count() == 5
+
+
+def test_a_skill_of_the_operators_own_has_a_tab(url: str, visit: Visit) -> None:
+    visitor = visit(url)
+    visitor.page.click("[data-sample='circles.png']")
+    visitor.choose("count")
+    visitor.page.fill("#prompt", "green circle")
+    visitor.page.fill("[data-extra='least']", "6")
+    visitor.page.click("#send")
+    answer = visitor.answered()
+    assert (answer["count"], answer["enough"]) == (5, False)
+    assert "count5" in visitor.text("#answer .others")
+
+
+@pytest.fixture(scope="module")
+def snippets(url: str, browser: Any) -> dict[str, dict[str, str]]:
+    """What the page offers to copy, by question and by language; copied as a visitor does."""
+    from visitor import Visitor
+
+    context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
+    visitor = Visitor(context.new_page(), url)
+    questions = {
+        "star": lambda: visitor.ask("query", "What color is the star?", temperature=0, seed=7),
+        "tricky": lambda: visitor.ask("query", TRICKY),
+        "caption": lambda: visitor.ask("caption"),
+        "shapes": lambda: visitor.ask("detect", "big shapes", max_objects=3),
+        "heart": lambda: visitor.ask("segment", "heart"),
+        "count": lambda: count(visitor),
+    }
+    found: dict[str, dict[str, str]] = {}
+    for name, ask in questions.items():
+        ask()
+        visitor.page.wait_for_selector("#send:has-text('Ask')")
+        found[name] = {}
+        for language in ("curl", "python", "openai", "tritonclient"):
+            visitor.page.click(f"#languages-{language}")
+            visitor.page.click("#copy")
+            visitor.page.wait_for_selector("#copy:has-text('Copied')")
+            found[name][language] = visitor.page.evaluate("navigator.clipboard.readText()")
+    assert visitor.complaints() == []
+    context.close()
+    return found
+
+
+def count(visitor: Any) -> None:
+    visitor.choose("count")
+    visitor.page.fill("[data-extra='least']", "2")
+    visitor.ask("count", "big shapes", max_objects=9)
+
+
+@pytest.mark.parametrize("language", ["curl", "python", "tritonclient"])
+@pytest.mark.parametrize(
+    ("question", "expected"),
+    [
+        ("star", "green"),
+        ("tricky", ""),
+        ("caption", "big red circle"),
+        ("shapes", "x_min"),
+        ("heart", "M 0."),
+    ],
+)
+def test_copied_code_runs(
+    snippets: dict[str, dict[str, str]], language: str, question: str, expected: str
+) -> None:
+    code = snippets[question][language]
+    command = ["bash", "-euo", "pipefail", "-c", code] if language == "curl" else [sys.executable, "-c", code]
+    done = subprocess.run(
+        command, cwd=SAMPLES, env=dict(os.environ), capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, code + done.stderr
+    told = said(done.stdout)
+    assert expected in told, code + done.stdout
+    assert "error" not in told
+    if question == "shapes":
+        assert told.count("x_min") == 3
+
+
+def said(output: str) -> str:
+    """Streamed pieces as one text, and everything else as it is."""
+    pieces = []
+    for line in filter(None, output.splitlines()):
+        line = line.removeprefix("data: ")
+        try:
+            found = json.loads(line) if line.startswith('{"') else ast.literal_eval(line)
+        except (ValueError, SyntaxError):
+            found = None
+        pieces.append(found["chunk"] if isinstance(found, dict) and "chunk" in found else f"{line}\n")
+    return "".join(pieces)
+
+
+@pytest.mark.parametrize("language", ["python", "openai", "tritonclient"])
+def test_copied_python_has_the_words_as_they_were_typed(
+    snippets: dict[str, dict[str, str]], language: str
+) -> None:
+    tree = ast.parse(snippets["tricky"][language])
+    texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+    assert TRICKY in texts

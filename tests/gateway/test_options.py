@@ -1,0 +1,43 @@
+"""What the command line says of keys and limits."""
+
+import tomllib
+
+import pytest
+
+from kestrel_core.cli.main import main
+from kestrel_core.protocol.errors import InvalidRequest
+from kestrel_gateway.key_file import digest_of
+from kestrel_gateway.options import LIMITS, GatewayOptions, read_limits
+
+
+def test_any_limit_can_be_set() -> None:
+    assert read_limits(["max_body_bytes=1000", "timeout_s=2.5"]) == {"max_body_bytes": 1000, "timeout_s": 2.5}
+    for name, default in LIMITS.items():
+        assert getattr(GatewayOptions((), **read_limits([f"{name}=7"])), name) == 7 != default
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("max_body_byte=1", "did you mean max_body_bytes?"),
+        ("api_keys=1", "there is no limit"),
+        ("max_body_bytes", "a whole number, more than 0"),
+        ("max_body_bytes=1.5", "a whole number"),
+        ("max_body_bytes=-1", "more than 0"),
+        ("timeout_s=soon", "a number of seconds"),
+        ("timeout_s=inf", "a number of seconds"),
+        ("timeout_s=nan", "a number of seconds"),
+    ],
+)
+def test_a_limit_that_makes_no_sense_is_refused(given: str, said: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        read_limits([given])
+    assert said in str(caught.value)
+
+
+def test_a_new_key_is_printed_with_its_lines(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["gateway", "--new-key", "alice"]) == 0
+    text = capsys.readouterr().out
+    [key] = [line for line in text.splitlines() if line.startswith("kestrel-")]
+    [row] = tomllib.loads(text[text.index("[[keys]]") :])["keys"]
+    assert row == {"name": "alice", "sha256": digest_of(key.encode()).hex()}
