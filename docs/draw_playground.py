@@ -45,7 +45,8 @@ def ask(page: Page, sample: str, skill: str, words: str) -> None:
 def save(shot: bytes) -> None:
     """With 256 colours: the page has few, and the file is a third as large."""
     picture = Image.open(io.BytesIO(shot)).convert("RGB")
-    picture.quantize(256, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(PICTURE, optimize=True)
+    few = picture.quantize(256, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    few.save(PICTURE, optimize=True)
     assert PICTURE.stat().st_size <= MAX_BYTES, "too large for a README"
 
 
