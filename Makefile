@@ -49,7 +49,7 @@ clean: ## remove .venv, caches and build products
 # Without build isolation: the build tools are then the pinned ones too, installed first. pyvips is published as source
 # only; cffi and pkgconfig are what it builds with.
 .venv/.done: pyproject.toml setup.py constraints.txt constraints-cpu.txt
-	@echo "setting up .venv: about two minutes and 1.3 GB the first time"
+	@echo "setting up .venv: about two minutes and 1.5 GB the first time"
 	@$(PYTHON) -m venv .venv
 	@$(PIP) setuptools cffi pkgconfig
 	@$(PIP) --no-build-isolation -e '.[dev,triton]'
