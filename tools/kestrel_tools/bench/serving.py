@@ -3,7 +3,8 @@
 They go to the engine alone, over gRPC, over Triton's HTTP and over the gateway's.
 
 A closed loop: so many callers, each asking again as soon as it was answered. All ways are measured in one
-run, the engine before and after the server, so that whatever else the machine does meanwhile shows.
+run: those to the server in turn, several times, so that whatever else the machine does meanwhile disturbs all
+of them alike; the engine before and after, so that it shows.
 """
 
 import asyncio
@@ -15,7 +16,7 @@ import platform
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import cycle
 from pathlib import Path
@@ -43,6 +44,7 @@ from kestrel_tools.bench.server import running_server
 from kestrel_tools.bench.soak_requests import draw_photo
 
 NUM_PICTURES = 8
+ROUNDS = 3
 SETTINGS: dict[str, Any] = {"temperature": 0.0, "max_tokens": 16}
 QUESTION = "What is in this picture?"
 
@@ -78,7 +80,8 @@ def bench_serving(run: Serving, console: Console) -> None:
     if run.json:
         print(json.dumps({**machine, "measured": [asdict(row) for row in found]}))
         return
-    table = Table(title=f"{machine['workload']}\n{machine['machine']}, Python {machine['python']}")
+    title = f"{machine['workload']}\n{machine['machine']}, Python {machine['python']}"
+    table = Table(title=title, box=None, pad_edge=False)
     for column, (is_left, _) in COLUMNS.items():
         table.add_column(column, justify="left" if is_left else "right")
     for row in found:
@@ -94,34 +97,55 @@ def _shown(number: float | None, form: str) -> str:
 COLUMNS: dict[str, tuple[bool, Callable[[Measured], str]]] = {
     "way": (True, lambda row: row.way),
     "callers": (False, lambda row: str(row.callers)),
-    "streams": (False, lambda row: "yes" if row.streams else "no"),
-    "requests/s": (False, lambda row: _shown(row.requests_per_s, ".1f")),
+    "stream": (False, lambda row: "yes" if row.streams else "no"),
+    "req/s": (False, lambda row: _shown(row.requests_per_s, ".1f")),
     "pieces/s": (False, lambda row: _shown(row.pieces_per_s, ".1f")),
     "P50 ms": (False, lambda row: _shown(row.p50_ms, ".1f")),
     "P95 ms": (False, lambda row: _shown(row.p95_ms, ".1f")),
     "µs/piece": (False, lambda row: _shown(row.piece_us, ".0f")),
     "of gRPC": (False, lambda row: _shown(row.of_grpc, ".1%")),
-    "P50 added": (False, lambda row: _shown(row.added_ms, "+.1f")),
+    "added ms": (False, lambda row: _shown(row.added_ms, "+.1f")),
 }
 
 
+@dataclass
+class Tally:
+    """What was measured so far, one way."""
+
+    seconds: float = 0.0
+    pieces: int = 0
+    latencies: list[float] = field(default_factory=list)
+
+    def measured(self, way: str, callers: int, streams: bool) -> Measured:
+        rates = len(self.latencies) / self.seconds, self.pieces / self.seconds
+        median_ms, p95_ms = median(self.latencies), percentile(self.latencies, 0.95)
+        return Measured(way, callers, streams, *rates, median_ms, p95_ms)
+
+
 async def _measure_all(run: Serving, folder: Path, console: Console) -> list[Measured]:
-    async def measure(way: str, ask: Ask) -> list[Measured]:
-        rows = []
+    async def measure(ways: dict[str, Ask]) -> list[Measured]:
+        rows: dict[str, list[Measured]] = {way: [] for way in ways}
         for callers in run.callers:
-            pair = []
-            for streams in (False, True):
-                with console.status(
-                    f"{way}, {callers} callers, {'streaming' if streams else 'whole answers'}"
-                ):
-                    await asyncio.gather(*(ask(picture, streams) for picture in pictures))  # warm
-                    pair.append(await _closed_loop(way, ask, callers, streams, pictures, run.seconds))
-            rows += _with_cost_of_a_piece(*pair)
-        return rows
+            whole, streamed = [await measure_case(ways, callers, streams) for streams in (False, True)]
+            for way, found in rows.items():
+                found += _with_cost_of_a_piece(whole[way], streamed[way])
+        return [row for found in rows.values() for row in _compared(found, rows.get("gRPC", []))]
+
+    async def measure_case(ways: dict[str, Ask], callers: int, streams: bool) -> dict[str, Measured]:
+        tallies = {way: Tally() for way in ways}
+        with console.status("") as status:
+            for number in range(ROUNDS):
+                for way, ask in ways.items():
+                    kind = "streaming" if streams else "whole answers"
+                    status.update(f"{way}, {callers} callers, {kind}: {number + 1} of {ROUNDS}")
+                    if number == 0:
+                        await asyncio.gather(*(ask(picture, streams) for picture in pictures))  # warm
+                    await _closed_loop(tallies[way], ask, callers, streams, pictures, run.seconds / ROUNDS)
+        return {way: tally.measured(way, callers, streams) for way, tally in tallies.items()}
 
     async def measure_engine(way: str) -> list[Measured]:
         async with started(partial(build_engine, config)) as engine:
-            return await measure(way, _through(engine))
+            return await measure({way: _through(engine)})
 
     pictures = [draw_photo((240 + number, 160)) for number in range(NUM_PICTURES)]
     tokenizer = folder / "tokenizer.json"
@@ -134,35 +158,36 @@ async def _measure_all(run: Serving, folder: Path, console: Console) -> list[Mea
         tokenizer_path=str(tokenizer),
     )
     found = await measure_engine("engine alone")
-    with running_server(config, gateway_workers=run.gateway_workers) as ports:
-        async with AsyncClient(f"localhost:{ports.grpc}") as client:
-            found += (over_grpc := await measure("gRPC", _through(client)))
-        with ThreadPoolExecutor(max(run.callers)) as threads:
-            found += _compared(await measure("HTTP", _over_http(ports.http, threads)), over_grpc)
-        async with GatewayCaller(ports.gateway) as gateway:
-            found += _compared(await measure("gateway", _over_gateway(gateway)), over_grpc)
+    with (
+        running_server(config, gateway_workers=run.gateway_workers) as ports,
+        ThreadPoolExecutor(max(run.callers)) as threads,
+    ):
+        async with AsyncClient(f"localhost:{ports.grpc}") as client, GatewayCaller(ports.gateway) as gateway:
+            found += await measure(
+                {
+                    "gRPC": _through(client),
+                    "HTTP": _over_http(ports.http, threads),
+                    "gateway": _over_gateway(gateway),
+                }
+            )
     return found + await measure_engine("engine alone, again")
 
 
 async def _closed_loop(
-    way: str, ask: Ask, callers: int, streams: bool, pictures: list[bytes], seconds: float
-) -> Measured:
+    tally: Tally, ask: Ask, callers: int, streams: bool, pictures: list[bytes], seconds: float
+) -> None:
     """Unlike in `callers`, a request that ends after the time counts too, and so does its time."""
-    latencies, pieces = list[float](), 0
     asked = cycle(pictures)
     began = monotonic()
 
     async def caller() -> None:
-        nonlocal pieces
         while (asked_s := monotonic()) < began + seconds:
-            got = await ask(next(asked), streams)  # first: `pieces` changes meanwhile
-            pieces += got
-            latencies.append(1000 * (monotonic() - asked_s))
+            pieces = await ask(next(asked), streams)
+            tally.pieces += pieces
+            tally.latencies.append(1000 * (monotonic() - asked_s))
 
     await asyncio.gather(*(caller() for _ in range(callers)))
-    took = monotonic() - began
-    rates = len(latencies) / took, pieces / took
-    return Measured(way, callers, streams, *rates, median(latencies), percentile(latencies, 0.95))
+    tally.seconds += monotonic() - began
 
 
 def _with_cost_of_a_piece(whole: Measured, streamed: Measured) -> list[Measured]:
@@ -172,7 +197,9 @@ def _with_cost_of_a_piece(whole: Measured, streamed: Measured) -> list[Measured]
 
 
 def _compared(rows: list[Measured], over_grpc: list[Measured]) -> list[Measured]:
-    """Both were measured for the same callers in the same order."""
+    """Both were measured for the same callers in the same order; gRPC is not compared with itself."""
+    if rows is over_grpc or not over_grpc:
+        return rows
     return [
         replace(row, of_grpc=row.requests_per_s / grpc.requests_per_s, added_ms=row.p50_ms - grpc.p50_ms)
         for row, grpc in zip(rows, over_grpc, strict=True)
