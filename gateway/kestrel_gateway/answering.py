@@ -25,8 +25,6 @@ EVENT_HEADERS = [
     (b"cache-control", b"no-cache"),
     (b"x-accel-buffering", b"no"),  # nginx would otherwise collect events before it passes them on
 ]
-
-
 # Letters that end a line for some readers (httpx's and requests' `iter_lines` among them), not for JSON.
 LINE_ENDS = [(letter.encode(), f"\\u{ord(letter):04x}".encode()) for letter in "\x85\u2028\u2029"]
 
@@ -103,8 +101,8 @@ class EventResponse:
                 if not self._has_begun:
                     raise
                 self._visit.outcome = error.reason
-                await self._write(send, self._writer.failure(error), gone)
-            await self._send(send, {"type": "http.response.body", "body": b""}, gone)
+                await self._write(send, self._writer.failure(error))
+            await self._send(send, {"type": "http.response.body", "body": b""})
 
     async def _pass_on(self, stream: AnswerStream[Any], gone: "asyncio.Future[None]", send: Send) -> None:
         reading = asyncio.ensure_future(stream.next_chunk())
@@ -116,30 +114,30 @@ class EventResponse:
                 if gone in done:
                     raise ClientGone("the client went away before its answer was there")
                 if reading not in done:
-                    await self._write(send, (b": keep-alive\n\n",), gone)
+                    await self._write(send, (b": keep-alive\n\n",))
                     continue
                 if (chunk := reading.result()) is None:
                     break
                 reading = asyncio.ensure_future(stream.next_chunk())
                 self._visit.saw_first_chunk()
-                await self._write(send, self._writer.chunk(chunk), gone)
+                await self._write(send, self._writer.chunk(chunk))
         finally:
             reading.cancel()
         result = await stream.result()
         self._visit.upstream = getattr(stream, "upstream", "")
         self._visit.saw_result(result)
-        await self._write(send, self._writer.last(result), gone)
+        await self._write(send, self._writer.last(result))
 
-    async def _write(self, send: Send, events: Iterable[bytes], gone: "asyncio.Future[None]") -> None:
+    async def _write(self, send: Send, events: Iterable[bytes]) -> None:
         beginning = () if self._has_begun else self._writer.first()
         data = b"".join((*beginning, *events))  # in this order: a writer may count its events
         if not self._has_begun:
             self._has_begun = True
             await send({"type": "http.response.start", "status": 200, "headers": EVENT_HEADERS})
         if data:
-            await self._send(send, {"type": "http.response.body", "body": data, "more_body": True}, gone)
+            await self._send(send, {"type": "http.response.body", "body": data, "more_body": True})
 
-    async def _send(self, send: Send, message: dict[str, Any], gone: "asyncio.Future[None]") -> None:
+    async def _send(self, send: Send, message: dict[str, Any]) -> None:
         """A client that neither reads nor leaves is left."""
         try:
             async with asyncio.timeout(self._options.write_timeout_s):
