@@ -7,6 +7,7 @@ PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check -c constrain
 # The clients of the field, each kind in an environment of its own: none of them belongs in ours. uv installs them in
 # a minute, side by side; pip takes ten.
 ECOSYSTEM := .ecosystem
+CLIENTS := aiperf clients frameworks node schemathesis
 UV := $(ECOSYSTEM)/installer/bin/uv
 
 .PHONY: help venv test test-ecosystem check format serve wheel clean
@@ -20,7 +21,7 @@ test: .venv/.done ## run the tests
 	$(BIN)/python -m pytest
 
 test-ecosystem: .venv/.done ## run other people's clients against the real stack
-	@$(MAKE) -s -j4 $(ECOSYSTEM)/clients.done $(ECOSYSTEM)/frameworks.done $(ECOSYSTEM)/aiperf.done $(ECOSYSTEM)/schemathesis.done $(ECOSYSTEM)/node.done
+	@$(MAKE) -s -j4 $(CLIENTS:%=$(ECOSYSTEM)/%.done)
 	$(BIN)/python -m pytest -m ecosystem tests/ecosystem
 
 check: .venv/.done ## formatting, lint and types
@@ -48,7 +49,7 @@ clean: ## remove .venv, caches and build products
 # Without build isolation: the build tools are then the pinned ones too, installed first. pyvips is published as source
 # only; cffi and pkgconfig are what it builds with.
 .venv/.done: pyproject.toml setup.py constraints.txt constraints-cpu.txt
-	@echo "setting up .venv: about two minutes and 1.3 GB the first time"
+	@echo "setting up .venv: about two minutes and 1.5 GB the first time"
 	@$(PYTHON) -m venv .venv
 	@$(PIP) setuptools cffi pkgconfig
 	@$(PIP) --no-build-isolation -e '.[dev,triton]'

@@ -1,8 +1,9 @@
 """Documents keep their word: tables are the code's, links lead somewhere, and every example runs.
 
 A fence marked `bash` or `python` is an example and is run here, against a server that was started for it.
-Other fences show what comes out. Lines that cannot be run inside a test are left out by `LEFT_OUT`, each for
-the reason beside it.
+Those marked `py` are for clients of other people: tests/ecosystem has these, and runs them. Other fences show
+what comes out. Lines that cannot be run inside a test are left out by `LEFT_OUT`, each for the reason beside
+it.
 """
 
 import ast
@@ -56,12 +57,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     from triton_server import served
 
     log = tmp_path_factory.mktemp("documents") / "log"
-    with served(log, "--demo", KESTREL_SKILLS=f"{ROOT}/examples/custom_skill.py:Count") as it:
+    with served(log, "--demo", gateway=True, KESTREL_SKILLS=f"{ROOT}/examples/custom_skill.py:Count") as it:
         yield it
 
 
 def here(code: str, server: Any) -> str:
-    for port, ours in ((8000, server.http_port), (8001, server.grpc_port), (8002, server.metrics_port)):
+    ports = {8000: server.http_port, 8001: server.grpc_port, 8002: server.metrics_port, 8080: server.port}
+    for port, ours in ports.items():
         code = code.replace(f"localhost:{port}", f"localhost:{ours}")
     code = code.replace("client/run.py", f"client/run.py --url localhost:{server.grpc_port}")
     return code.replace(".venv/bin/python", sys.executable)

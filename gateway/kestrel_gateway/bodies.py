@@ -48,10 +48,9 @@ async def read_json(request: Request, options: GatewayOptions) -> Body:
 
 async def read_bytes(request: Request, options: GatewayOptions) -> bytes:
     limit = options.max_body_bytes
-    too_large = BodyTooLarge(f"the request has more than {limit:,} bytes, which is the limit")
     declared = request.headers.get("content-length", "0")
     if not declared.isdecimal() or int(declared) > limit:
-        raise too_large
+        raise _too_large(limit)
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if encoding != "identity":
         raise UnsupportedMedia(f'the body is encoded as "{shown(encoding)}"; send it as it is')
@@ -61,7 +60,7 @@ async def read_bytes(request: Request, options: GatewayOptions) -> bytes:
             async for part in request.stream():
                 size += len(part)
                 if size > limit:
-                    raise too_large
+                    raise _too_large(limit)
                 parts.append(part)
     except TimeoutError:
         raise SlowSender(
@@ -70,6 +69,10 @@ async def read_bytes(request: Request, options: GatewayOptions) -> bytes:
     except ClientDisconnect:
         raise ClientGone("the client went away while it sent its request") from None
     return b"".join(parts)
+
+
+def _too_large(limit: int) -> BodyTooLarge:
+    return BodyTooLarge(f"the request has more than {limit:,} bytes, which is the limit")
 
 
 def count_values(data: bytes, start: int = 0, stop: int | None = None) -> int:

@@ -71,7 +71,8 @@ class LimitedProtocol(HttpToolsProtocol):
         self._running: RequestResponseCycle | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._is_in_head = False
-        self._head_bytes = 0
+        self._head_bytes = 0  # of lines that are read
+        self._raw_bytes = 0  # since the head began, whether read or not
         self._keeps_alive = True
         self._is_deaf = False
         self._num_dropped = 0
@@ -114,7 +115,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self._is_in_head, self._head_bytes = True, 0
+        self._is_in_head, self._head_bytes, self._raw_bytes = True, 0, 0
 
     def on_url(self, url: bytes) -> None:
         super().on_url(url)
@@ -165,7 +166,7 @@ class LimitedProtocol(HttpToolsProtocol):
     def _watch_head(self, more: int) -> None:
         """Called after bytes came: headers that are not complete yet have a limit of time, and of bytes."""
         if self._is_in_head:
-            self._head_bytes += more
+            self._raw_bytes += more
             try:
                 self._check_head()
             except HeadersTooLarge as error:
@@ -176,7 +177,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def _check_head(self) -> None:
         limit = self.limits.max_header_bytes
-        if self._head_bytes > limit:
+        if max(self._head_bytes, self._raw_bytes) > limit:
             raise HeadersTooLarge(f"the headers have more than {limit:,} bytes, which is the limit")
 
     @property

@@ -36,6 +36,8 @@ class GatewayOptions:
     max_headers: int = _limit(100, "headers of a request")
     max_target_bytes: int = _limit(8 * KIB, "of a request's path and query")
     header_timeout_s: float = _limit(10.0, "from the first byte of a request to the end of its headers")
+    # Longer than balancers keep a connection (60 s is usual): theirs must be the side that closes it.
+    idle_timeout_s: int = _limit(75, "without a request after the last one was answered")
     max_body_bytes: int = _limit(64 * MIB, "of a request's body")
     max_open_bytes: int = _limit(512 * MIB, "of all bodies and pictures that are in memory at once")
     body_timeout_s: float = _limit(60.0, "from the first byte of a body to its last")

@@ -90,6 +90,7 @@ class Reception:
             visit.outcome = error.reason
             if status == 0:
                 await refusal(error)(scope, receive, tell)
+            error = None  # its traceback holds this frame, and with it the body: a circle, freed late
         visit.end(status, visit.outcome or "ok")
 
 

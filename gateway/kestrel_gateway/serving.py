@@ -28,7 +28,6 @@ from kestrel_gateway.workers import run_workers
 BACKLOG = 2048
 OTHER_FILES = 500
 CUT_OFF_S = 1  # for requests that are cut off to say so
-IDLE_S = 75  # longer than balancers keep a connection (60 s is usual): theirs must be the side that closes it
 
 
 class DrainingServer(uvicorn.Server):
@@ -110,7 +109,7 @@ def server_config(house: House, observers: Sequence[Observer] = ()) -> uvicorn.C
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=CUT_OFF_S,
-        timeout_keep_alive=IDLE_S,
+        timeout_keep_alive=house.options.idle_timeout_s,
     )
 
 

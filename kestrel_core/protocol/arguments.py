@@ -110,6 +110,13 @@ def checked(known: Iterable[Argument], given: Mapping[str, Any], unknown: str) -
     return taken
 
 
+def to_float(value: Any) -> float:
+    """As `float`, but texts and truth values are no numbers."""
+    if isinstance(value, str | bytes | bool):
+        raise TypeError(f"{type(value).__name__} is no number")
+    return float(value)
+
+
 def _digits(limit: float) -> str:
     return f"{limit:,}" if isinstance(limit, int) else f"{limit:g}"
 

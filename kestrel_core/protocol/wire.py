@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any
 
-from kestrel_core.protocol.arguments import MAX_TEXT_BYTES
+from kestrel_core.protocol.arguments import MAX_TEXT_BYTES, to_float
 from kestrel_core.protocol.errors import BadImage, InvalidRequest, TooLarge
 from kestrel_core.protocol.fields import (
     ARGUMENTS,
@@ -254,7 +254,7 @@ def _spatial_refs(tensor: Any, text: Any) -> list[list[float]] | None:
 
 def _rows(refs: Sequence[Sequence[float]]) -> list[list[float]]:
     try:
-        return [[float(number) for number in row] for row in refs]
+        return [[to_float(number) for number in row] for row in refs]
     except (TypeError, ValueError, OverflowError):
         raise InvalidRequest(REFS_FORM) from None
 

@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from kestrel_core.loop.step import Coord, Input, Size
-from kestrel_core.protocol.arguments import Argument
+from kestrel_core.protocol.arguments import Argument, to_float
 from kestrel_core.protocol.errors import InvalidRequest
 from kestrel_core.protocol.fields import ARGUMENTS
 from kestrel_core.protocol.messages import Request
@@ -29,7 +29,7 @@ def _spatial_ref(row: Any) -> tuple[Input, ...]:
     if len(row) not in (2, 4):
         raise InvalidRequest(f"SPATIAL_REFS has a row of {len(row):,} numbers; a point has 2, a box has 4")
     try:
-        numbers = [float(number) for number in row]
+        numbers = [to_float(number) for number in row]
     except (TypeError, ValueError, OverflowError):
         raise InvalidRequest("SPATIAL_REFS must be rows of 2 or 4 numbers") from None
     if any(not math.isfinite(number) or not 0 <= number <= 1 for number in numbers):

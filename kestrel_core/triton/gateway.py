@@ -74,7 +74,7 @@ class Gateway:
         self._command = [*program, *gateway_flags(options)]
         self._environment = environment
         self._console = console
-        self._url = f"http://{address(options.host, options.port)}/livez"
+        self._url = f"http://{address(options.host, options.port)}"
         self._restarts = Restarts()
         self._process: subprocess.Popen[bytes] | None = None
         self._start_at = 0.0  # when no process runs: the time to start one
@@ -95,10 +95,14 @@ class Gateway:
     def ended_in_order(self) -> bool:
         return self._process is None or self._process.poll() in IN_ORDER
 
-    def is_up(self) -> bool:
-        """Whether it has ever answered. That Triton answers through it is another question."""
-        self._has_been_up = self._has_been_up or (not self.has_ended and fetch(self._url) is not None)
+    @property
+    def has_been_up(self) -> bool:
+        """Whether it has ever answered, if only that it is not ready."""
         return self._has_been_up
+
+    def is_ready(self) -> bool:
+        """Whether Triton has answered it."""
+        return not self.has_ended and fetch(f"{self._url}/readyz") is not None
 
     def watch(self) -> None:
         """Start it when it is time to. Note that it has ended, and decide whether it is started again."""
@@ -111,6 +115,8 @@ class Gateway:
             kill_group(self._process)  # its workers, if it has left any behind
             self._process = None
             self._after(code)
+        elif not self._has_been_up:
+            self._has_been_up = fetch(f"{self._url}/livez") is not None
 
     def _after(self, code: int) -> None:
         if not self._has_been_up:

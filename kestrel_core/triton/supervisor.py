@@ -25,6 +25,9 @@ from kestrel_core.triton.server import Server, triton_flags
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 WATCH_S = 0.1
+ANSWER_S = (
+    30.0  # for a first answer through the gateway; a model that is too slow for it is shown all the same
+)
 TELL_S = 1.0  # the metrics that say what is in use come a moment after readiness
 LINGER_S = 10.0  # a server needs 3 to 6 s to end after its last request
 
@@ -92,16 +95,27 @@ class Supervisor:
                 status.update(f"loading {name} on {self._config.device}: {seconds:.0f} s")
                 if server.exit_code is not None:  # while it loads Triton does notice, and says why
                     return _trouble(server)
-                if server.is_ready() and (self._gateway is None or self._gateway.is_up()):
+                if server.is_ready() and (self._gateway is None or self._gateway.has_been_up):
                     self._is_ready = True
                     break
                 self._pause(2 * WATCH_S)
+        if self._is_ready and self._gateway is not None:
+            self._await_answer(server, self._gateway)
+            seconds = time.monotonic() - began
         if self._is_ready and not self._restarts:
             info = self._engine_info(server)
             self._say(banner(name, self._config, seconds, self._options, info))
         elif self._is_ready:
             self._say(f"answering again after {seconds:.1f} s")
         return None
+
+    def _await_answer(self, server: Server, gateway: Gateway) -> None:
+        """The gateway asks Triton every second. What the banner shows is to be answered when it is pasted."""
+        deadline = time.monotonic() + ANSWER_S
+        while not gateway.is_ready() and not self._is_over and time.monotonic() < deadline:
+            if _trouble(server):
+                break  # which `_watch` will find and tell
+            self._pause(WATCH_S)
 
     def _engine_info(self, server: Server) -> list[str]:
         deadline = time.monotonic() + TELL_S

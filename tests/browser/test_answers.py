@@ -164,7 +164,8 @@ def test_markup_in_an_answer_or_a_label_stays_text(url: str, visit: Visit, outpu
     assert evil in visitor.text(".entries")
     visitor.ask("detect", evil)
     visitor.page.wait_for_selector(".found")
-    assert visitor.text(".found .name") == visitor.text(".mark .tip text") == evil
+    assert visitor.text(".mark .tip text") == evil
+    assert evil in visitor.text(".count")
     assert visitor.page.locator("#answer img, #answer script, .mark img, .entries script").count() == 0
     assert visitor.page.evaluate("window.hit") is None
 

@@ -108,6 +108,8 @@ def test_text_that_is_none_is_refused_before_it_is_sent() -> None:
         send("query", None, {"question": "why?", "spatial_refs": [0.1, 0.2]}, {})
     with pytest.raises(InvalidRequest, match="SPATIAL_REFS must be rows"):
         send("query", None, {"question": "why?", "spatial_refs": [["left", "right"]]}, {})
+    with pytest.raises(InvalidRequest, match="SPATIAL_REFS must be rows"):
+        send("query", None, {"question": "why?", "spatial_refs": [[True, 0.5]]}, {})
     with pytest.raises(InvalidRequest, match="REASONING is 'no'; it must be true or false"):
         send("query", None, {"question": "why?", "reasoning": "no"}, {})
     for arguments in ({"question": "\ud800"}, {"question": "why?", "mine": "\ud800"}):

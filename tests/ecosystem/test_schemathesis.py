@@ -10,6 +10,7 @@ from other_clients import ENVIRONMENTS, variables
 from triton_server import Served
 
 from kestrel_core.protocol.messages import Request
+from kestrel_core.skills.arguments import spatial_inputs
 from kestrel_core.skills.registry import builtin_skills
 from kestrel_gateway.upstream.replica import Replica
 from kestrel_gateway.upstream.replicas import Replicas
@@ -26,6 +27,7 @@ class CheckingUpstream(FakeUpstream):
 
     async def open(self, request: Request) -> FakeAnswer:
         builtin_skills().check(request)
+        spatial_inputs(request)
         return await super().open(request)
 
 

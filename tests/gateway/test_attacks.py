@@ -137,7 +137,7 @@ def test_many_large_bodies_at_once(gateway: GatewayProcess) -> None:
         answer, _ = sent(gateway, HEAD + b"Content-Length: %d\r\n\r\n" % size, lambda: iter(pieces))
         statuses.append(answer[9:12])
 
-    with undisturbed(gateway, 400 * MIB):
+    with undisturbed(gateway, 160 * MIB):
         threads = [threading.Thread(target=send_one) for _ in range(32)]
         for thread in threads:
             thread.start()

@@ -154,9 +154,12 @@ class Balancer:
 class GatewayAlone:
     def __init__(self, upstreams: list[int]) -> None:
         [self.port] = free_ports(1)
-        named = [word for port in upstreams for word in ("--upstream", f"127.0.0.1:{port}")]
+        named = [f"--upstream=127.0.0.1:{port}" for port in upstreams]
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "kestrel_gateway", *named, f"--port={self.port}", "--drain-s=0"], cwd=ROOT
+            [sys.executable, "-m", "kestrel_gateway", *named, f"--port={self.port}", "--drain-s=0"],
+            cwd=ROOT,
+            stdout=subprocess.DEVNULL,  # a line a request
+            stderr=subprocess.DEVNULL,
         )
 
     def is_ready(self) -> bool:

@@ -111,6 +111,8 @@ def test_a_caption_is_its_template(language: Language, length: str | None) -> No
         (query(spatial_refs=[0.1, 0.2]), "SPATIAL_REFS must be rows of 2 or 4 numbers"),
         (query(spatial_refs=5), "SPATIAL_REFS is 5; it must be a list"),
         (query(spatial_refs=[["a", "b"]]), "SPATIAL_REFS must be rows"),
+        (query(spatial_refs=[["0.1", 0.2]]), "SPATIAL_REFS must be rows"),
+        (query(spatial_refs=[[False, 0.2]]), "SPATIAL_REFS must be rows"),
         (query(spatial_refs=[[0.1, 1.5]]), "numbers are fractions of the picture, from 0 to 1"),
         (query(spatial_refs=[[0.1, float("nan")]]), "from 0 to 1"),
         (query(spatial_refs=[[0.5, 0.1, 0.4, 0.2]]), "it must be x_min, y_min, x_max, y_max"),

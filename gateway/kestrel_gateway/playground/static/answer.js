@@ -43,7 +43,7 @@ export function showAnswer({ question, document: told, tookMs }, overlay) {
     told.reasoning && makeReasoning(told.reasoning, marks, overlay),
     text !== undefined && make("p", { class: "text" }, text || "(an empty answer)"),
     hasPlaces(told) && make("p", { class: "count" }, countOf(told, question.fields.object)),
-    hasPlaces(told) && marks.length > 0 && makeList(marks, question.picture, overlay),
+    hasPlaces(told) && marks.length > 0 && makeList(marks, question.picture, overlay, question.fields.object),
     makeOthers(told),
     told.finish_reason === "length" && make("p", { class: "note" }, "It ended at its limit of tokens or objects; raise it in the settings for more."),
     makeTimes(told.metrics ?? {}, tookMs),
@@ -86,11 +86,12 @@ function makeReasoning(reasoning, marks, overlay) {
   return make("div", { class: "reasoning" }, line);
 }
 
-function makeList(marks, picture, overlay) {
+// The words stand above the list; here only those that the server gave a thing for itself.
+function makeList(marks, picture, overlay, asked) {
   return make("ol", { class: "found", "aria-label": "Results" }, ...marks.map((mark) => {
     const row = make("button", { type: "button", class: hue(mark.index) },
       make("span", { class: "index" }, String(mark.index + 1)),
-      make("span", { class: "name" }, mark.label ?? ""),
+      mark.label === asked ? "" : make("span", { class: "name" }, mark.label ?? ""),
       make("span", { class: "place" }, placeOf(mark, picture)));
     overlay.follow(row, [mark.index]);
     return make("li", {}, row);

@@ -29,6 +29,7 @@ export class Pictures {
 
   offer(samples, limit) {
     this.#limit = limit;
+    find("choose").title = `JPEG, PNG, WebP or GIF, up to ${megabytes(limit)}; sent as it is`;
     find("samples").replaceChildren(...samples.map((name) =>
       make("button", {
         type: "button", title: name, "data-sample": name, "aria-pressed": "false",

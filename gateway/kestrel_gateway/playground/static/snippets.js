@@ -10,8 +10,10 @@ export const LANGUAGES = [
 // `place` says where the server is: {origin, grpc, hasKeys}.
 export function snippet(name, question, place) {
   const { write, note } = LANGUAGES.find((language) => language.name === name);
-  const { picture } = question;
-  const key = place.hasKeys && (write === writeCurl || write === writeOpenAI) && "Put your key into the variable KESTREL_API_KEY.";
+  const isHttp = write === writeCurl || write === writeOpenAI;
+  const key = place.hasKeys && (isHttp
+    ? "Put your key into the variable KESTREL_API_KEY."
+    : "That port takes no keys: it answers only those who send the server's own secret.");
   return { code: write(question, place), note: [note, key].filter(Boolean).join(" ") };
 }
 
