@@ -6,7 +6,7 @@ import resource
 import signal
 import socket
 from collections.abc import AsyncIterator, Coroutine, Sequence
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from typing import Any
 
 import uvicorn
@@ -65,7 +65,12 @@ def run(options: GatewayOptions) -> int:
         read_keys(options.api_keys)  # so that a bad file is told once, before anything is started
     allow_connections(options.max_connections)
     with listening(options.host, options.port) as door:
-        return run_workers(options, door, answer_at) if options.workers > 1 else answer_at(options, door)
+        if options.workers == 1:
+            return answer_at(options, door)
+        port = door.getsockname()[1]  # it is free: sockets that share a port would not say if it were not
+    with ExitStack() as opened_doors:
+        shared = (listening(options.host, port, is_shared=True) for _ in range(options.workers))
+        return run_workers(options, [opened_doors.enter_context(door) for door in shared], answer_at)
 
 
 def allow_connections(count: int) -> None:
@@ -118,11 +123,12 @@ async def background(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
         await asyncio.wait([task])
 
 
-def listening(host: str, port: int) -> socket.socket:
+def listening(host: str, port: int, is_shared: bool = False) -> socket.socket:
     try:
         [family, kind, _, _, address], *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         door = socket.socket(family, kind)
         door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, int(is_shared))
         door.bind(address)
         door.listen(BACKLOG)
     except OSError as error:

@@ -1,7 +1,9 @@
 """Several processes that answer on one port: started, watched, started again when they die, ended together.
 
-They share the listening socket, which this process opened and never accepts from, and a folder for what they
-count together. Each is a fresh interpreter: gRPC does not survive a fork.
+Each has a listening socket of its own on that port, among which the kernel spreads connections evenly; from
+one socket for all, whoever is fastest takes nearly all of them. This process opened the sockets, and keeps
+them for who comes after a worker that died. Each worker is a fresh interpreter, since gRPC does not survive a
+fork, and they share a folder for what they count together.
 """
 
 import logging
@@ -12,7 +14,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -34,23 +36,20 @@ CANNOT_START = 2
 IN_ORDER = (0, -signal.SIGTERM)  # the second: it had not begun to serve
 
 
-def run_workers(options: GatewayOptions, door: socket.socket, work: Work) -> int:
+def run_workers(options: GatewayOptions, doors: Sequence[socket.socket], work: Work) -> int:
     """Until a signal. Returns 0 if all requests were answered, 1 if some were not, 2 if none could be."""
     Log(options.log_format).install()
     with shared_folder() as folder:
-        return Workers(replace(options, shared=folder), door, work).run()
+        return Workers(replace(options, shared=folder), doors, work).run()
 
 
 class Workers:
-    def __init__(self, options: GatewayOptions, door: socket.socket, work: Work) -> None:
+    def __init__(self, options: GatewayOptions, doors: Sequence[socket.socket], work: Work) -> None:
         self._options = options
-        self._door = door
         self._work = work
         self._restarts = Restarts()
-        self._running: list[multiprocessing.process.BaseProcess] = []
-        self._due: list[float] = [
-            0.0
-        ] * options.workers  # when each of those that do not run is to be started
+        self._running: dict[multiprocessing.process.BaseProcess, socket.socket] = {}
+        self._due = [(0.0, door) for door in doors]  # when to start a worker for each that has none
         self._ending_since: float | None = None
         self._code = 0
 
@@ -78,22 +77,23 @@ class Workers:
         if self._ending_since is not None:
             return
         now = time.monotonic()
-        due, self._due = [at for at in self._due if at <= now], [at for at in self._due if at > now]
-        for _ in due:
-            arguments = (self._work, self._options, self._door)
+        due, self._due = [it for it in self._due if it[0] <= now], [it for it in self._due if it[0] > now]
+        for _, door in due:
+            arguments = (self._work, self._options, door)
             worker = multiprocessing.get_context("spawn").Process(target=_begin_work, args=arguments)
             worker.start()
-            self._running.append(worker)
+            self._running[worker] = door
 
     def _bury_the_dead(self) -> None:
         for worker in [worker for worker in self._running if worker.exitcode is not None]:
-            self._running.remove(worker)
+            door = self._running.pop(worker)
             assert worker.pid is not None and worker.exitcode is not None
             forget_worker(worker.pid)
-            self._after(worker.pid, worker.exitcode)
+            self._after(worker.pid, worker.exitcode, door)
 
-    def _after(self, pid: int, code: int) -> None:
+    def _after(self, pid: int, code: int, door: socket.socket) -> None:
         if self._ending_since is not None:
+            door.close()  # those who come now are told so by the workers that are left
             if code not in IN_ORDER:
                 self._code = self._code or 1
             return
@@ -107,7 +107,7 @@ class Workers:
             self._code = 1
             self._end()
         else:
-            self._due.append(time.monotonic() + pause_s)
+            self._due.append((time.monotonic() + pause_s, door))
 
     def _lose_patience(self) -> None:
         limit_s = self._options.drain_s + self._options.exit_timeout_s + LINGER_S
