@@ -111,8 +111,9 @@ def test_without_a_picture_only_questions_are_sent(gateway: Running, url: str, v
     visitor.ask("caption")
     assert visitor.text("#problem strong") == "Caption needs a picture: drop, paste or choose one."
     assert visitor.sent == []
-    visitor.ask("query", "What can you do?")
+    visitor.ask("query")  # as the page proposes
     visitor.answered()
+    assert gateway.upstream.asked[-1].arguments == {"question": "What can you do?"}
     assert gateway.upstream.asked[-1].image is None
 
 

@@ -97,8 +97,8 @@ def test_everything_comes_along(wheel: Path) -> None:
         if path.is_file() and path.suffix in (".py", ".pbtxt"):
             expected.add(str(Path("kestrel_core") / path.relative_to(ROOT)))
     expected |= {f"kestrel_client/samples/{path.name}" for path in (ROOT / "client/samples").iterdir()}
-    page = (ROOT / "gateway/kestrel_gateway/playground/static").iterdir()
-    expected |= {f"kestrel_gateway/playground/static/{path.name}" for path in page}
+    pages = (ROOT / "gateway/kestrel_gateway").glob("*/static/*")
+    expected |= {str(path.relative_to(ROOT / "gateway")) for path in pages}
     expected |= {str(path.relative_to(ROOT)) for path in (ROOT / "kestrel_core/bundled").glob("*/*")}
     pictures = (ROOT / "tools/kestrel_tools/doctor/pictures").iterdir()
     expected |= {f"kestrel_tools/doctor/pictures/{path.name}" for path in pictures}

@@ -82,7 +82,7 @@ export class Form {
   #shown(name) {
     const skill = (this.skill = this.#skills.find((one) => one.name === name));
     const prompt = find("prompt");
-    const ideas = ideasFor(skill, this.#picture?.sample);
+    const ideas = ideasFor(skill, this.#picture);
     prompt.hidden = find("prompt-label").hidden = !skill.field;
     find("lengths").hidden = name !== "caption";
     find("reasoning-line").hidden = name !== "query";

@@ -59,8 +59,8 @@ const IDEAS = {
 };
 
 // For a sample, what it can be asked; for other pictures nobody knows that beforehand.
-export function ideasFor(skill, sample) {
+export function ideasFor(skill, picture) {
   if (!skill.field) return [];
-  if (!sample) return skill.name === "query" ? ["What is in this picture?"] : [];
-  return IDEAS[sample]?.[skill.field === "question" ? "query" : skill.field] ?? [];
+  if (!picture?.sample) return skill.name === "query" ? [picture ? "What is in this picture?" : "What can you do?"] : [];
+  return IDEAS[picture.sample]?.[skill.field === "question" ? "query" : skill.field] ?? [];
 }
