@@ -50,7 +50,7 @@ def visitor(address: str) -> Iterator[Any]:
     ("skill", "words", "settings", "expected"),
     [
         ("query", "How many green circles are there?", {"temperature": 0, "max_tokens": 9, "seed": 7}, "5"),
-        ("caption", "", {}, "white star"),
+        ("caption", "", {"max_tokens": 99}, "white star"),
         ("detect", "green circle", {"max_objects": 2}, "x_min"),
         ("segment", "white star", {}, "svg_path"),
     ],
