@@ -3,6 +3,7 @@
 import sys
 
 from kestrel_core.cli.main import main
+from kestrel_gateway.command import add
 
 if __name__ == "__main__":
-    sys.exit(main(["gateway", *sys.argv[1:]]))
+    sys.exit(main(["gateway", *sys.argv[1:]], more=(add,)))
