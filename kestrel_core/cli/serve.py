@@ -93,6 +93,7 @@ def _serve(options: argparse.Namespace, console: Console) -> int:
         options.drain_s,
         options.log_format,
         options.allow_image_hosts,
+        options.limit,
     )
     return serve(chosen, console)
 
@@ -122,6 +123,13 @@ def _add_gateway_options(serve: argparse.ArgumentParser) -> None:
         "--allow-image-hosts",
         metavar="HOST,...",
         help="from which the gateway may fetch pictures that are given by URL (default: none)",
+    )
+    serve.add_argument(
+        "--limit",
+        action="append",
+        default=[],
+        metavar="NAME=NUMBER",
+        help="another limit of the gateway's; `kestrel gateway --help` names them",
     )
     serve.add_argument(
         "--log-format",

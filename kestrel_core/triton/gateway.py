@@ -52,7 +52,9 @@ def gateway_flags(options: ServeOptions) -> list[str]:
         "api-keys": options.api_keys,
         "allow-image-hosts": options.allow_image_hosts,
     }
-    return [word for name, value in values.items() if value is not None for word in (f"--{name}", str(value))]
+    given = [(name, value) for name, value in values.items() if value is not None]
+    given += [("limit", limit) for limit in options.limits]
+    return [word for name, value in given for word in (f"--{name}", str(value))]
 
 
 def gateway_environment(environment: Mapping[str, str], secret: str | None) -> dict[str, str]:

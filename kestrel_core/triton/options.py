@@ -25,6 +25,7 @@ class ServeOptions:
     drain_s: float = 0.0
     log_format: str = "text"
     allow_image_hosts: str | None = None  # by comma
+    limits: Sequence[str] = ()  # of the gateway, NAME=NUMBER each
 
     @property
     def ports(self) -> dict[str, int]:

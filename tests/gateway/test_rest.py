@@ -45,6 +45,15 @@ def test_older_names_and_settings_beside_the_fields_are_taken(gateway: Running) 
     assert (settings.max_tokens, settings.max_objects) == (5, 3)
 
 
+@pytest.mark.parametrize("model", ["moondream-tiny", "moondream", "moondream3-preview"])
+def test_the_model_has_its_name_an_alias_and_what_moondreams_client_sends_unasked(
+    gateway: Running, model: str
+) -> None:
+    gateway.call_model("moondream-tiny")
+    status, _, _ = gateway.post("/v1/query", {"question": "What?", "model": f"{model}/mine@1"})
+    assert (status, gateway.upstream.asked[0].settings.adapter) == (200, "mine@1")
+
+
 def test_a_form_carries_a_file_and_texts(gateway: Running) -> None:
     parts = [
         ("image", b"\x89PNG picture"),

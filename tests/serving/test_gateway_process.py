@@ -236,7 +236,7 @@ def test_a_killed_supervisor_leaves_no_gateway_behind(house: House) -> None:
 def test_every_option_reaches_the_gateway_and_the_secret_only_its_environment() -> None:
     options = ServeOptions(
         1, 2, 3, Path(), 30, "0.0.0.0", host="::", port=4, gateway_workers=5, api_keys=Path("keys.toml"),
-        drain_s=0.5, log_format="json", allow_image_hosts="a.example,b.example",
+        drain_s=0.5, log_format="json", allow_image_hosts="a.example,b.example", limits=["max_headers=50"],
     )  # fmt: skip
     words = gateway_flags(options)
     assert dict(zip(words[::2], words[1::2], strict=True)) == {
@@ -249,6 +249,7 @@ def test_every_option_reaches_the_gateway_and_the_secret_only_its_environment() 
         "--log-format": "json",
         "--api-keys": "keys.toml",
         "--allow-image-hosts": "a.example,b.example",
+        "--limit": "max_headers=50",
     }
     assert gateway_environment({"A": "b"}, "s3cret")["KESTREL_UPSTREAM_SECRET"] == "s3cret"
     assert "KESTREL_UPSTREAM_SECRET" not in gateway_environment({"A": "b"}, None)

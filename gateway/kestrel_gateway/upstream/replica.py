@@ -78,8 +78,11 @@ class Replica:
 
     def leave(self, why: object) -> None:
         """It refused, or cannot be reached. Requests that it has may still be answered."""
-        if self._is_well is not False:
+        if self._is_well is None:
+            log.info("upstream %s does not answer yet", self.name)
+        elif self._is_well:
             log.warning("upstream %s gets no more requests: %s", self.name, why)
+        if self._is_well is not False:
             self.tell(self.name, False)
             self.doubted.set()
         self._is_well = False
