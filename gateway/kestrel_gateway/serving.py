@@ -125,8 +125,8 @@ async def background(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
 
 def listening(host: str, port: int, is_shared: bool = False) -> socket.socket:
     try:
-        [family, kind, _, _, address], *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        door = socket.socket(family, kind)
+        [family, kind, protocol, _, address], *_ = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        door = socket.socket(family, kind, protocol)  # as TCP: asyncio then writes without delay
         door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, int(is_shared))
         door.bind(address)

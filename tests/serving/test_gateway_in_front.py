@@ -51,9 +51,7 @@ def test_the_page_is_named_first_and_requests_are_answered(pair: Served) -> None
 def test_while_triton_is_away_the_gateway_says_503_and_lives(pair: Served) -> None:
     gateway = pid_of(pair, b"kestrel_gateway")
     os.kill(pid_of(pair, b"tritonserver"), signal.SIGKILL)
-    with (
-        ThreadPoolExecutor() as pool
-    ):  # who asks finds out at once; by itself the gateway looks now and then
+    with ThreadPoolExecutor() as pool:  # who asks finds out at once; by itself the gateway looks now and then
         asked = pool.submit(status, pair, "POST", "/v1/query", QUESTION)
         until(lambda: status(pair, "GET", "/readyz") == 503)
         assert status(pair, "GET", "/livez") == 200
