@@ -18,6 +18,7 @@ from kestrel_core.protocol.names import shown
 from kestrel_gateway.visits import Visit
 
 Write = Callable[[bytes], object]
+EXPECTED = (200, 503)  # of probes
 MAX_PATH = 200
 MAX_MESSAGE = 2000
 MAX_TRACEBACK = 8000
@@ -34,6 +35,7 @@ class Log(logging.Handler):
     def install(self) -> None:
         """All loggers write here from now on. uvicorn must not be given a configuration of its own."""
         logging.basicConfig(level=logging.INFO, handlers=[self], force=True)
+        logging.getLogger("uvicorn").setLevel(logging.WARNING)  # it tells of every start and end
 
     def began(self, visit: Visit) -> None:
         pass
@@ -42,8 +44,8 @@ class Log(logging.Handler):
         pass
 
     def ended(self, visit: Visit) -> None:
-        """Probes come every few seconds, so they are told of only when they fail."""
-        if not visit.is_probe or visit.status >= 400:
+        """Probes come every few seconds. Why the answer to them changes stands in a line of its own."""
+        if not visit.is_probe or visit.status not in EXPECTED:
             fields = told(visit)
             self._line(json_line(fields) if self._is_json else text_line(fields))
 

@@ -1,7 +1,9 @@
 """Runs the gateway: uvicorn on one socket, ended by a signal in the order that loses nothing."""
 
 import asyncio
+import logging
 import multiprocessing
+import os
 import resource
 import signal
 import socket
@@ -24,6 +26,8 @@ from kestrel_gateway.tracing import make_spans, send_last
 from kestrel_gateway.upstream.opening import opened
 from kestrel_gateway.visits import Observer
 from kestrel_gateway.workers import run_workers
+
+log = logging.getLogger("kestrel.gateway")
 
 BACKLOG = 2048
 OTHER_FILES = 500
@@ -52,6 +56,9 @@ class DrainingServer(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        for door in sockets or ():
+            host, port, *_ = door.getsockname()
+            log.info("process %d listens on port %d of %s", os.getpid(), port, host)
         if (parent := multiprocessing.parent_process()) is not None:
             asyncio.get_running_loop().add_reader(parent.sentinel, self.end_at_once)
 

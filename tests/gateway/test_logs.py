@@ -80,15 +80,17 @@ def test_control_characters_of_a_caller_are_escaped() -> None:
         assert len(line) < 1000
 
 
-def test_probes_are_told_of_only_when_they_fail() -> None:
+def test_probes_are_told_of_only_when_something_else_is_wrong() -> None:
     lines = Lines()
     with running(observers=[Log("json", lines.append)]) as gateway:
         for path in ("/livez", "/readyz", "/metrics"):
             gateway.get(path)
         assert not lines
         gateway.house.upstream.replicas[0].leave("it is broken")
-        gateway.get("/readyz")
-    assert [told["path"] for told in lines.read()] == ["/readyz"]
+        assert gateway.get("/readyz")[0] == 503
+        assert not lines
+        gateway.post("/readyz", {})
+    assert [(told["path"], told["status"]) for told in lines.read()] == [("/readyz", 405)]
 
 
 def test_other_loggers_write_the_same_way() -> None:

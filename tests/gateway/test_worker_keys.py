@@ -29,7 +29,7 @@ def test_a_rate_holds_over_all_workers(tmp_path: Path) -> None:
     keys.write_text(lines + "requests_per_minute = 10\n")
     flags = ("--workers=3", NOBODY, f"--api-keys={keys}")
     with gateway_process(tmp_path / "log", *flags, path="/livez") as gateway:
-        until(lambda: gateway.log.read_text().count("Started server process") == 3, 60)
+        until(lambda: gateway.log.read_text().count("listens on port") == 3, 60)
         statuses = [status_with(gateway, key) for _ in range(40)]
         assert statuses == [404] * 10 + [429] * 30
 

@@ -25,7 +25,7 @@ from kestrel_tools.doctor.questions import (
 from kestrel_tools.doctor.report import Finding, Report, Verdict, fault, first_names, ok, skipped, warning
 
 ROOT = Path(__file__).parents[3]
-PORTS = ["--http-port", "0", "--grpc-port", "0", "--metrics-port", "0"]  # any that are free
+PORTS = ["--port", "0", "--http-port", "0", "--grpc-port", "0", "--metrics-port", "0"]  # any that are free
 
 
 def test_the_bundled_model_is_healthy_within_a_minute(capsys: pytest.CaptureFixture[str]) -> None:

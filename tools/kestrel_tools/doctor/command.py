@@ -104,7 +104,7 @@ def examine_machine(
     advice = "Start the container with --shm-size=1g."
     check("shared memory", lambda: machine.judge_shared_memory(*facts.space_on(SHARED_MEMORY)), advice)
     for name, port in options.ports.items():
-        advice = f"Choose another with --{name}-port."
+        advice = "Choose another; `kestrel serve --help` names the options."
         check(f"{name} port", partial(_look_at_port, name, options.host, port), advice)
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     check("open files", lambda: machine.judge_file_limit(*limits), "Check ulimit -n.")

@@ -21,15 +21,17 @@ class DoctorOptions:
     machine_only: Annotated[bool, Option("leave the model alone")] = False
     json: Annotated[bool, Option("print one JSON document, and nothing else")] = False
     host: Annotated[str, Option("of the ports (default: %(default)s)", metavar="ADDRESS")] = "127.0.0.1"
+    port: Port = 8080
     http_port: Port = 8000
     grpc_port: Port = 8001
     metrics_port: Port = 8002
 
     @property
     def ports(self) -> dict[str, int]:
-        return {"http": self.http_port, "grpc": self.grpc_port, "metrics": self.metrics_port}
+        triton = {"http": self.http_port, "grpc": self.grpc_port, "metrics": self.metrics_port}
+        return {"gateway": self.port, **triton}
 
     def __post_init__(self) -> None:
         for name, port in self.ports.items():
             if not 0 <= port < 2**16:
-                raise InvalidRequest(f"--{name}-port is {port}; a port is from 0 to 65535")
+                raise InvalidRequest(f"the port of {name} is {port}; a port is from 0 to 65535")
