@@ -5,6 +5,7 @@ which frees its pages and its slot within one step of the engine.
 """
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, TypeVar
@@ -29,21 +30,21 @@ EVENT_HEADERS = [
 LINE_ENDS = [(letter.encode(), f"\\u{ord(letter):04x}".encode()) for letter in "\x85\u2028\u2029"]
 
 
-class EventWriter:
+class EventWriter(ABC):
     """Turns an answer into events. One for each stream; a format of its own is a subclass."""
 
     def first(self) -> Iterable[bytes]:
         return ()
 
-    def chunk(self, chunk: Chunk) -> Iterable[bytes]:
-        raise NotImplementedError
+    @abstractmethod
+    def chunk(self, chunk: Chunk) -> Iterable[bytes]: ...
 
-    def last(self, result: EngineResult) -> Iterable[bytes]:
-        raise NotImplementedError
+    @abstractmethod
+    def last(self, result: EngineResult) -> Iterable[bytes]: ...
 
+    @abstractmethod
     def failure(self, error: KestrelError) -> Iterable[bytes]:
         """When the status has been sent and the answer breaks off."""
-        raise NotImplementedError
 
 
 def event(document: Any) -> bytes:

@@ -6,6 +6,7 @@ from starlette.requests import Request as HttpRequest
 from starlette.routing import Match, Route, Router
 from starlette.types import ASGIApp, Scope
 
+from kestrel_core.skills.registry import builtin_skills
 from kestrel_gateway.docs.pages import docs_routes
 from kestrel_gateway.health import LIVE, READY, answer_live, answer_metrics, answer_ready
 from kestrel_gateway.house import House
@@ -18,12 +19,11 @@ from kestrel_gateway.reception import Reception, endpoint
 from kestrel_gateway.rest import answer_skill
 from kestrel_gateway.visits import Observer
 
-SKILLS = ("query", "caption", "detect", "point", "segment")
-
 
 def make_app(house: House, observers: Sequence[Observer] = ()) -> ASGIApp:
+    built_in = builtin_skills().names
     routes = [
-        *(Route(f"/v1/{skill}", endpoint(house, answer_skill, skill), methods=["POST"]) for skill in SKILLS),
+        *(Route(f"/v1/{name}", endpoint(house, answer_skill, name), methods=["POST"]) for name in built_in),
         Route("/v1/models", endpoint(house, list_models)),
         Route("/v1/models/{id:path}", endpoint(house, show_model)),
         Route("/v1/chat/completions", endpoint(house, answer_chat), methods=["POST"]),

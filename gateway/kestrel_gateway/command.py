@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from kestrel_core.protocol.errors import InvalidRequest
+from kestrel_core.triton.restrictions import SECRET_VARIABLE
 from kestrel_gateway.options import LIMITS, GatewayOptions, read_limits
 
 if TYPE_CHECKING:
     from kestrel_core.cli.options import Commands
-
-SECRET = "KESTREL_UPSTREAM_SECRET"  # a command line can be read by every user of the machine
 
 
 def add(commands: "Commands") -> None:
@@ -96,7 +95,7 @@ def options_from(given: argparse.Namespace) -> GatewayOptions:
         exit_timeout_s=given.exit_timeout,
         log_format=given.log_format,
         image_hosts=tuple(host.strip() for host in given.allow_image_hosts.split(",") if host.strip()),
-        secret=os.environ.get(SECRET, ""),
+        secret=os.environ.get(SECRET_VARIABLE, ""),
         **read_limits(given.limit),
     )
 

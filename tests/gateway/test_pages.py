@@ -70,7 +70,7 @@ def test_the_page_is_told_what_it_cannot_know(gateway: Running) -> None:
     _, about, headers = gateway.get("/playground/about.json")
     assert about["samples"] == ["circles.png", "shapes.png", "sign.png"]
     assert (about["grpc_port"], about["has_keys"]) == (1, False)
-    assert about["max_picture_bytes"] < gateway.house.options.max_body_bytes
+    assert about["max_picture_bytes"] == gateway.house.options.max_image_bytes
     assert headers["content-security-policy"] == POLICY
 
 

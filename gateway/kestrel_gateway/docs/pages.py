@@ -12,6 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from kestrel_core.protocol.about import SkillAbout
+from kestrel_core.skills.registry import builtin_skills
 from kestrel_gateway.docs.openapi import document
 from kestrel_gateway.house import House
 from kestrel_gateway.reception import endpoint
@@ -34,13 +35,11 @@ async def answer_openapi(house: House, http: HttpRequest) -> Response:
 
 
 def describe(house: House) -> dict[str, Any]:
-    return document(house.skills or built_in(), house.model, house.options.api_keys is not None)
+    return document(house.skills or built_in(), house.model, house.keys.are_asked_for)
 
 
 def built_in() -> tuple[SkillAbout, ...]:
     """Moondream's skills, for as long as no server has said which it has."""
-    from kestrel_core.skills.registry import builtin_skills
-
     return tuple(
         SkillAbout(
             skill.name,

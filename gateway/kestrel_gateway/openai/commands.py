@@ -15,10 +15,11 @@ from kestrel_core.protocol.asking import OF_A_REQUEST, make_request
 from kestrel_core.protocol.errors import InvalidRequest, TooLarge
 from kestrel_core.protocol.messages import EngineResult, Request
 from kestrel_core.protocol.names import shown
+from kestrel_core.skills.registry import builtin_skills
 from kestrel_gateway.rest import document
 
-COMMAND = re.compile(r"\s*/(query|caption|detect|point|segment)(?![^\s{])(.*)", re.DOTALL)
-OF_OBJECTS = ("detect", "point", "segment")  # max_objects is their limit; max_tokens would cut their JSON
+SKILLS = builtin_skills()
+COMMAND = re.compile(rf"\s*/({'|'.join(SKILLS.names)})(?![^\s{{])(.*)", re.DOTALL)
 OF_THE_ANSWER = ("request_id", "finish_reason", "metrics", "logprobs")  # not of the skill's document
 
 
@@ -47,14 +48,18 @@ def read_command(text: str) -> Command | None:
 
 
 def command_request(command: Command, image: bytes | None, settings: Mapping[str, Any]) -> Request:
-    """Settings may stand in the command or beside the conversation; those in the command come first."""
+    """Settings may stand in the command or beside the conversation; those in the command come first.
+
+    Of the latter, `max_tokens` is for texts: many clients always send it, and objects have `max_objects`.
+    """
+    takes_tokens = "max_tokens" in SKILLS[command.skill].settings
     for name in command.arguments:
         if name in OF_A_REQUEST or name in ("image", "image_url", "stream", "model"):
             raise InvalidRequest(f"{name} is no argument of /{command.skill}")
     beside = {
         name: value
         for name, value in settings.items()
-        if command.arguments.get(name) is None and not (name == "max_tokens" and command.skill in OF_OBJECTS)
+        if command.arguments.get(name) is None and (name != "max_tokens" or takes_tokens)
     }
     return make_request(command.skill, image, {**command.arguments, "settings": beside})
 

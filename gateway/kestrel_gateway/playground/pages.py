@@ -18,6 +18,7 @@ from kestrel_gateway.reception import endpoint
 from kestrel_gateway.static_files import HEADERS, File
 
 GRPC_PORT = 8001
+OF_WORDS = 2**20  # bytes that a form may have beside its picture
 
 
 def page_routes(house: House) -> list[Route]:
@@ -43,7 +44,7 @@ async def answer_about(house: House, request: Request, samples: list[str]) -> Re
             "skills": [skill.to_json() for skill in house.skills],
             "samples": samples,
             "has_keys": house.keys.are_asked_for,
-            "max_picture_bytes": house.options.max_body_bytes - 2**20,  # a form has words beside its picture
+            "max_picture_bytes": min(house.options.max_image_bytes, house.options.max_body_bytes - OF_WORDS),
             "grpc_port": int(port) if port.isdecimal() else GRPC_PORT,
         },
         headers=HEADERS,
