@@ -130,6 +130,18 @@ class Served:
         """The sum over all engines and labels."""
         return sum(value for line, value in self.metrics().items() if line.partition("{")[0] == name)
 
+    def is_idle(self) -> bool:
+        """Nothing is asked, waits or runs, and no page is held."""
+        now = self.metrics()
+        names = ("open_requests", "queued_requests", "running_requests", "pages_used")
+        return not any(now[f'kestrel_{name}{{engine="0"}}'] for name in names)
+
+    def num_ended(self, outcome: str) -> float:
+        """Queries that ended so."""
+        return self.metrics().get(
+            f'kestrel_requests_total{{engine="0",outcome="{outcome}",skill="query"}}', 0
+        )
+
     def is_ready(self) -> bool:
         try:
             with urlopen(f"http://127.0.0.1:{self.http_port}/v2/models/moondream/ready", timeout=5) as answer:

@@ -14,16 +14,6 @@ pytestmark = pytest.mark.triton
 LONG: dict[str, Any] = {"SKILL": "query", "QUESTION": "all of it", "TEMPERATURE": 0.0, "MAX_TOKENS": 4000}
 
 
-def is_idle(server: Served) -> bool:
-    now = server.metrics()
-    names = ("open_requests", "queued_requests", "running_requests", "pages_used")
-    return not any(now[f'kestrel_{name}{{engine="0"}}'] for name in names)
-
-
-def ended(server: Served, outcome: str) -> float:
-    return server.metrics().get(f'kestrel_requests_total{{engine="0",outcome="{outcome}",skill="query"}}', 0)
-
-
 def open_http(server: Served, path: str, **more: Any) -> socket.socket:
     body = json.dumps(LONG | more)
     connection = socket.create_connection(("127.0.0.1", server.http_port), timeout=30)
@@ -35,7 +25,7 @@ def open_http(server: Served, path: str, **more: Any) -> socket.socket:
 
 
 def test_a_grpc_client_that_goes_frees_its_pages(server: Served) -> None:
-    before = ended(server, "cancelled")
+    before = server.num_ended("cancelled")
 
     async def leave() -> None:
         async with server.client() as client:
@@ -46,23 +36,23 @@ def test_a_grpc_client_that_goes_frees_its_pages(server: Served) -> None:
             await answers.aclose()
 
     asyncio.run(leave())
-    until(lambda: ended(server, "cancelled") == before + 1 and is_idle(server))
+    until(lambda: server.num_ended("cancelled") == before + 1 and server.is_idle())
 
 
 def test_an_http_client_that_goes_after_the_first_chunk_frees_its_pages(server: Served) -> None:
-    before = ended(server, "cancelled")
+    before = server.num_ended("cancelled")
     with open_http(server, "generate_stream", STREAM=True) as connection:
         received = b""
         while b"data: " not in received:
             received += connection.recv(4096)
-    until(lambda: ended(server, "cancelled") == before + 1 and is_idle(server))
+    until(lambda: server.num_ended("cancelled") == before + 1 and server.is_idle())
 
 
 def test_an_http_client_that_goes_before_costs_at_most_its_deadline(server: Served) -> None:
-    before = ended(server, "deadline_passed")
+    before = server.num_ended("deadline_passed")
     with open_http(server, "generate", timeout=400_000):
         until(lambda: server.metric("kestrel_open_requests") == 1)
-    until(lambda: ended(server, "deadline_passed") == before + 1 and is_idle(server))
+    until(lambda: server.num_ended("deadline_passed") == before + 1 and server.is_idle())
 
 
 def test_a_deadline_that_passes_ends_the_answer(server: Served) -> None:
@@ -73,7 +63,7 @@ def test_a_deadline_that_passes_ends_the_answer(server: Served) -> None:
     for message in (refusal(raised.value), refusal(answer)):
         assert message.startswith("CANCELLED: deadline_passed: ")
         assert message.endswith("the request's deadline passed while it was being answered")
-    until(lambda: is_idle(server))
+    until(lambda: server.is_idle())
 
 
 def test_a_deadline_that_is_kept_changes_nothing(server: Served) -> None:
@@ -92,5 +82,5 @@ def test_a_multitude_that_goes_leaves_nothing_behind(server: Served) -> None:
             await asyncio.gather(*(one(client, number) for number in range(40)))
 
     asyncio.run(run())
-    until(lambda: is_idle(server), 30)
+    until(lambda: server.is_idle(), 30)
     assert server.ask(**(LONG | {"MAX_TOKENS": 2}))[0]["finish_reason"] == "length"

@@ -19,7 +19,6 @@ LONG: dict[str, dict[str, Any]] = {
     "/v1/completions": {"model": "moondream", "prompt": ASKED, "temperature": 0, "max_tokens": 4000},
     "/v1/responses": {"model": "moondream", "input": ASKED, "temperature": 0, "max_output_tokens": 4000},
 }
-GAUGES = ("open_requests", "queued_requests", "running_requests", "pages_used")
 
 
 @pytest.fixture(scope="module")
@@ -29,20 +28,10 @@ def pair(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serv
         yield it
 
 
-def is_idle(server: Served) -> bool:
-    now = server.metrics()
-    return not any(now[f'kestrel_{name}{{engine="0"}}'] for name in GAUGES)
-
-
-def num_cancelled(server: Served) -> float:
-    found = server.metrics()
-    return found.get('kestrel_requests_total{engine="0",outcome="cancelled",skill="query"}', 0)
-
-
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 @pytest.mark.parametrize("path", LONG)
 def test_a_client_that_goes_frees_its_pages(pair: Served, path: str, stream: bool) -> None:
-    before = num_cancelled(pair)
+    before = pair.num_ended("cancelled")
     body = json.dumps(LONG[path] | {"stream": stream})
     with socket.create_connection(("127.0.0.1", pair.port), timeout=30) as connection:
         connection.sendall(
@@ -56,4 +45,4 @@ def test_a_client_that_goes_frees_its_pages(pair: Served, path: str, stream: boo
                 assert more, received
         else:
             until(lambda: pair.metric("kestrel_pages_used") > 0)
-    until(lambda: num_cancelled(pair) == before + 1 and is_idle(pair))
+    until(lambda: pair.num_ended("cancelled") == before + 1 and pair.is_idle())
