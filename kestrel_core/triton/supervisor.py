@@ -25,9 +25,7 @@ from kestrel_core.triton.server import Server, triton_flags
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 WATCH_S = 0.1
-ANSWER_S = (
-    30.0  # for a first answer through the gateway; a model that is too slow for it is shown all the same
-)
+ANSWER_S = 30.0  # for a first answer through the gateway; a slower model is shown all the same
 TELL_S = 1.0  # the metrics that say what is in use come a moment after readiness
 LINGER_S = 10.0  # a server needs 3 to 6 s to end after its last request
 

@@ -22,9 +22,8 @@ class ImageEncoder:
         self._batches = batches
         self._remembered: OrderedDict[str, Encoded] = OrderedDict()
         self._max_remembered = max_remembered
-        self._times: OrderedDict[str, Callable[[], float]] = (
-            OrderedDict()
-        )  # of those that were not remembered
+        # Of those that were not remembered.
+        self._times: OrderedDict[str, Callable[[], float]] = OrderedDict()
         self._before_s = batches.busy_s() if batches is not None else 0.0  # another engine may have used them
         self._encode_s = 0.0
         self.num_encoded = 0

@@ -1,9 +1,9 @@
 """`kestrel bench chartqa`: whole requests in a closed loop, with a caller for each sequence of the batch.
 
 The engine alone and, with the same requests and the same skills, behind a real Triton over gRPC, and behind a
-gateway in front of that Triton. Every answer
-has exactly the tokens that were asked for, or the run is worth nothing and says so. The server is measured
-before an engine is built here, so that each has the GPU's memory to itself.
+gateway in front of that Triton. Every answer has exactly the tokens that were asked for, or the run is worth
+nothing and says so. The server is measured before an engine is built here, so that each has the GPU's memory
+to itself.
 """
 
 import asyncio
