@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from client.fake_triton import OUTPUTS
+
 from kestrel_core.protocol.about import About
 from kestrel_core.protocol.asking import AnswerStream, AsyncCalls
 from kestrel_core.protocol.errors import Cancelled, KestrelError
@@ -22,17 +24,6 @@ from kestrel_gateway.serving import DrainingServer, listening, server_config
 from kestrel_gateway.visits import Observer
 
 USAGE = Usage(740, 3, 730, 0.5, 12.5, 45.2, 15.0)
-OUTPUTS: dict[str, dict[str, Any]] = {
-    "query": {"answer": "a red circle"},
-    "caption": {"caption": "a red circle"},
-    "detect": {"objects": [{"x_min": 0.1, "y_min": 0.2, "x_max": 0.3, "y_max": 0.4}]},
-    "point": {"points": [{"x": 0.25, "y": 0.5}]},
-    "segment": {
-        "segments": [
-            {"svg_path": "M 0 0 L 1 1 Z", "bbox": {"x_min": 0.0, "y_min": 0.0, "x_max": 1.0, "y_max": 1.0}}
-        ]
-    },
-}
 # Gives chunks, and raises what goes wrong; the result follows from the request's skill.
 Script = Callable[[Request], AsyncIterator[Chunk]]
 
