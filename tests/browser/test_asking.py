@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from gateway_server import Running, failing, running
+from triton_server import until
 
 from kestrel_core.intake.images import ImageLimits, decode_image
 from kestrel_core.protocol.errors import BadImage, Overloaded
@@ -39,7 +40,7 @@ def test_settings_are_sent_with_the_question(gateway: Running, url: str, visit: 
     visitor.choose("caption")
     visitor.page.click("text=Short")
     visitor.page.click("#send")
-    visitor.page.wait_for_selector("#answer .text")
+    until(lambda: [it.skill for it in gateway.upstream.asked[-3:]] == ["query", "detect", "caption"])
     query, detect, caption = gateway.upstream.asked[-3:]
     found = query.settings
     assert (found.temperature, found.top_p, found.max_tokens, found.seed) == (0.5, 0.9, 7, 3)
