@@ -18,9 +18,6 @@ from kestrel_core.protocol.names import nearest
 
 PREFIX = "KESTREL_"
 RENAMED = {"weights_path": "model_path", "max_seq_length": "max_context"}  # names of older versions
-# Variables that have their place in the contract and no field yet, because adapters are not served yet. They
-# are accepted, so that a deployment may set them in advance.
-LATER = {"adapters", "adapter_hub", "max_adapters", "max_adapter_rank"}
 # Kubernetes sets such variables in every pod beside a service called `kestrel`; no user wrote them.
 SERVICE_LINK = re.compile(r"KESTREL_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)\w*)?)")
 TYPES = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
@@ -81,6 +78,12 @@ class RuntimeConfig:
     )
     vision_dtype: str = _option("auto", "auto (as dtype), or fp8: pictures are encoded in 8 bits (CUDA)")
     skills: str | None = _option(None, "skills of your own: module:name or file.py:name, by comma")
+    adapters: str | None = _option(
+        None, "folder of LoRA adapters, a file or sub-folder each; bundled models bring their own"
+    )
+    adapter_hub: bool = _option(False, "whether an adapter may be named by its Hugging Face id, and fetched")
+    max_adapters: int = _option(8, "adapters on the device at once")
+    max_adapter_rank: int = _option(32, "rank of the largest adapter that is taken")
     max_batch_size: int = _option(4, "sequences decoded together")
     max_context: int | None = _option(
         None, "positions of a sequence, the image's included; as the model's config says"
@@ -160,7 +163,7 @@ def _from_variables(environment: Mapping[str, str]) -> dict[str, str]:
     known = {variable(name): name for name in _types()}
     found = {name: text for name, text in environment.items() if name.startswith(PREFIX) and text}
     for name in found:
-        if name not in known and name not in map(variable, LATER) and not SERVICE_LINK.fullmatch(name):
+        if name not in known and not SERVICE_LINK.fullmatch(name):
             raise InvalidRequest(f"there is no variable {name}{_hint(name, known, variable)}")
     return {known[name]: text for name, text in found.items() if name in known}
 

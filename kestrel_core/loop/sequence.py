@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 from kestrel_core.loop.step import (
     GREEDY,
     NOT_RUNNING,
+    Adapter,
     Input,
     PreparedImage,
     Readout,
@@ -83,6 +84,7 @@ class Sequence:
     root: Hashable = None  # what every position depends on: adapter and image; and the salt
     image: PreparedImage | None = None
     image_length: int = 0
+    adapter: Adapter | None = None
     sampling: Sampling = GREEDY
     order: float = 0.0  # the lowest is served first; see Scheduler.admit
 

@@ -5,7 +5,7 @@ A position is fed an `Input`: a token, or a coordinate or size that the region m
 is fed at the next position, unless the reply decides otherwise.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, NamedTuple, Protocol
@@ -105,6 +105,7 @@ class Running:
     slot: int
     pages: list[int]  # its page table, which grows in place; it covers all positions up to a span's stop
     sampling: Sampling = GREEDY
+    adapter: int = 0  # the index of its adapter on the device; 0: none
 
 
 NOT_RUNNING = Running(0, [])  # slot 0 is scratch: no sequence runs in it
@@ -135,6 +136,15 @@ class StepPlan(NamedTuple):
     spans: Sequence[Span]
 
 
+class Adapter(Protocol):
+    """The weights of an adapter, on the host. Only the device half looks inside."""
+
+    @property
+    def identity(self) -> str:
+        """Adapters with equal identities compute the same."""
+        ...
+
+
 class StepInFlight(Protocol):
     """A step under way. `collect` waits for it."""
 
@@ -161,6 +171,14 @@ class Runtime(Protocol):
 
     def vision_s(self, image: PreparedImage) -> float:
         """Seconds of the vision encoder for a picture of a collected step; 0 if it was remembered."""
+        ...
+
+    def adapter_loader(self, index: int) -> Callable[[Adapter], None]:
+        """What puts an adapter in the place of this index, from 1 on. It is called in a worker's thread, and
+        returns when the adapter is there.
+
+        This is called in the loop's thread, when no sequence uses that place; steps under way still may.
+        """
         ...
 
     def close(self) -> None: ...

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from kestrel_core.moondream.config import TextConfig
+from kestrel_core.moondream.lora import AdapterRows
 from kestrel_core.moondream.ops.plain import gelu_linear
 from kestrel_core.moondream.ops.protocol import Cells, Fused, Heads, Norm, Pairs, RotaryTables, TauWeights
 from kestrel_core.moondream.text import MLP, Attend, Block, OpenAttend, Text, rotary_at
@@ -28,7 +29,9 @@ class FastText:
         ]
         self._tables = make_rotary_tables(text.config, text.wte.device)
 
-    def __call__(self, x: Tensor, positions: Tensor, attend: Attend) -> Tensor:
+    def __call__(
+        self, x: Tensor, positions: Tensor, attend: Attend, adapters: AdapterRows | None = None
+    ) -> Tensor:
         y, pairs = None, None
         for block in self._blocks:
             x, y, pairs = block(x, y, pairs, positions, self._tables, attend)

@@ -5,6 +5,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from kestrel_core.moondream.config import MoEConfig
+from kestrel_core.moondream.lora import Adapt, no_adapters
 
 
 class Experts(nn.Module):
@@ -28,15 +29,19 @@ class MoE(nn.Module):
         best, ids = self.router(h).topk(self.experts_per_token, dim=-1)
         return ids, F.softmax(best, dim=-1, dtype=torch.float32).to(h.dtype)
 
-    def expert(self, index: int, h: Tensor) -> Tensor:
-        activation, gate = F.linear(h, self.fc1.weight[index]).chunk(2, dim=-1)
+    def expert(self, index: int, h: Tensor, tokens: Tensor, adapt: Adapt) -> Tensor:
+        """Expert `index` for rows h, which are these tokens of the step."""
+        both = adapt("expert_fc1", h, F.linear(h, self.fc1.weight[index]), tokens, index)
+        activation, gate = both.chunk(2, dim=-1)
         # The exact GELU here, while dense blocks have the tanh form. The gate is centred at 1, not at 0.
-        return F.linear(F.gelu(activation) * (gate + 1.0), self.fc2.weight[index])
+        inner = F.gelu(activation) * (gate + 1.0)
+        return adapt("expert_fc2", inner, F.linear(inner, self.fc2.weight[index]), tokens, index)
 
-    def forward(self, h: Tensor) -> Tensor:
+    def forward(self, h: Tensor, adapt: Adapt = no_adapters) -> Tensor:
         ids, weights = self.route(h)
         out = torch.zeros_like(h, dtype=torch.float32)  # a sum of many small terms: rounded once, at the end
         for index in ids.unique().tolist():
             tokens, ranks = (ids == index).nonzero(as_tuple=True)
-            out.index_add_(0, tokens, (weights[tokens, ranks, None] * self.expert(index, h[tokens])).float())
+            values = self.expert(index, h[tokens], tokens, adapt)
+            out.index_add_(0, tokens, (weights[tokens, ranks, None] * values).float())
         return out.to(h.dtype)

@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from kestrel_core.moondream.config import TextConfig
+from kestrel_core.moondream.lora import Adapt, AdapterRows, no_adapters
 from kestrel_core.moondream.moe import MoE
 
 LN_EPS = 1e-5
@@ -37,7 +38,7 @@ class OpenAttend(Attend, Protocol):
 
 
 # What `Text.forward` computes; `moondream.fast_text` has another way to compute it.
-Forward = Callable[[Tensor, Tensor, Attend], Tensor]
+Forward = Callable[[Tensor, Tensor, Attend, AdapterRows | None], Tensor]
 
 
 class Rotary(NamedTuple):
@@ -71,9 +72,9 @@ class MLP(nn.Module):
         self.fc1 = nn.Linear(dim, inner_dim)
         self.fc2 = nn.Linear(inner_dim, out_dim)
 
-    def forward(self, x: Tensor) -> Tensor:
-        y: Tensor = self.fc2(F.gelu(self.fc1(x), approximate="tanh"))
-        return y
+    def forward(self, x: Tensor, adapt: Adapt = no_adapters) -> Tensor:
+        inner = F.gelu(adapt("fc1", x, self.fc1(x)), approximate="tanh")
+        return adapt("fc2", inner, self.fc2(inner))
 
 
 class Tau(nn.Module):
@@ -102,18 +103,18 @@ class TextAttention(nn.Module):
         self.proj = nn.Linear(config.dim, config.dim)
         self.tau = Tau(config) if config.tau else None
 
-    def project(self, h: Tensor, at: Rotary) -> tuple[Tensor, Tensor, Tensor]:
+    def project(self, h: Tensor, at: Rotary, adapt: Adapt = no_adapters) -> tuple[Tensor, Tensor, Tensor]:
         """q, k and v as they enter attention and the cache: [tokens, heads, head_dim]."""
-        qkv = self.qkv(h)
+        qkv = adapt("qkv", h, self.qkv(h))
         q, k, v = qkv.unflatten(-1, (sum(self.heads), -1)).split(self.heads, dim=1)
         if self.tau is not None:
             by_q, by_v = self.tau(qkv, at)
             q, v = q * by_q, v * by_v  # float32 here
         return rotate(q, at).to(h.dtype), rotate(k, at), v.to(h.dtype)
 
-    def output(self, mixed: Tensor) -> Tensor:
-        y: Tensor = self.proj(mixed.flatten(1))
-        return y
+    def output(self, mixed: Tensor, h: Tensor, adapt: Adapt) -> Tensor:
+        mixed = mixed.flatten(1)
+        return adapt("input_proj", h, adapt("proj", mixed, self.proj(mixed)))
 
 
 class Block(nn.Module):
@@ -125,10 +126,10 @@ class Block(nn.Module):
         moe = config.moe if config.has_experts(layer) else None
         self.mlp = MLP(config.dim, config.ff_dim, config.dim) if moe is None else MoE(config.dim, moe)
 
-    def forward(self, x: Tensor, at: Rotary, attend: Attend) -> Tensor:
+    def forward(self, x: Tensor, at: Rotary, attend: Attend, adapt: Adapt = no_adapters) -> Tensor:
         h = self.ln(x)
-        mixed = self.attn.output(attend(self.layer, *self.attn.project(h, at)))
-        out: Tensor = x + mixed + self.mlp(h)
+        mixed = self.attn.output(attend(self.layer, *self.attn.project(h, at, adapt)), h, adapt)
+        out: Tensor = x + mixed + self.mlp(h, adapt)
         return out
 
 
@@ -144,11 +145,13 @@ class Text(nn.Module):
     def embed(self, token_ids: Tensor) -> Tensor:
         return F.embedding(token_ids, self.wte)
 
-    def forward(self, x: Tensor, positions: Tensor, attend: Attend) -> Tensor:
+    def forward(
+        self, x: Tensor, positions: Tensor, attend: Attend, adapters: AdapterRows | None = None
+    ) -> Tensor:
         """x: [tokens, dim] at positions [tokens]; returns the hidden states, before the last norm."""
         at = rotary_at(positions, self.config)
-        for block in self.blocks:
-            x = block(x, at, attend)
+        for layer, block in enumerate(self.blocks):
+            x = block(x, at, attend, no_adapters if adapters is None else adapters.in_block(layer))
         return x
 
     def logits(self, hidden: Tensor) -> Tensor:

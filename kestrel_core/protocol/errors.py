@@ -8,6 +8,7 @@
     │   ├── BadImage            INVALID_ARG   image_decode_failed   400
     │   ├── UnknownSkill        INVALID_ARG   unknown_skill         400     the server has no such skill
     │   ├── UnsupportedSkill    INVALID_ARG   unsupported_skill     400     the model has no such skill
+    │   ├── BadAdapter          INVALID_ARG   bad_adapter           400     wrong shape, rank, base or file
     │   └── UnknownAdapter      NOT_FOUND     unknown_adapter       404
     ├── Overloaded              UNAVAILABLE   queue_full            429
     │   └── ShuttingDown        UNAVAILABLE   shutting_down         503     draining, or its engine has failed
@@ -65,6 +66,10 @@ class UnknownSkill(InvalidRequest):
 
 class UnsupportedSkill(InvalidRequest):
     reason = "unsupported_skill"
+
+
+class BadAdapter(InvalidRequest):
+    reason = "bad_adapter"
 
 
 class UnknownAdapter(InvalidRequest):

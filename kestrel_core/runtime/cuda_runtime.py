@@ -217,7 +217,7 @@ class CudaRuntime:
             x = torch.cat((self._pictures[: bucket.num_images].flatten(0, 1), x))
             positions = torch.cat((self._image_positions[:in_images], positions))
             attend = beside_images(attend, inputs["image_cells"][:in_images], bucket.num_images)
-        self._readouts.take(self._text(x, positions, attend))
+        self._readouts.take(self._text(x, positions, attend, None))
 
     # Large steps
 
@@ -241,7 +241,7 @@ class CudaRuntime:
             packed["indices"],
             packed["cells"],
         )
-        hidden = self._text(x, packed["positions"], self._attention.for_spans(rows))
+        hidden = self._text(x, packed["positions"], self._attention.for_spans(rows), None)
         reading, form = self._readouts.write(spans, 0, self._staging.open())
         self._staging.send("readouts")
         self._readouts.take(hidden)
