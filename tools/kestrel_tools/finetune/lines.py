@@ -176,8 +176,8 @@ class Reader:
         needed, most = image + len(lesson.inputs), config.text.max_context
         if needed > most:
             raise PromptTooLong(
-                f"prompt and answer need {needed:,} positions ({image:,} image + {needed - image:,} text) and "
-                f"max_context is {most:,}; shorten them"
+                f"prompt and answer need {needed:,} positions ({image:,} image + {needed - image:,} text) "
+                f"and max_context is {most:,}; shorten them"
             )
 
 
