@@ -15,6 +15,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load
 from torch import Tensor
 
+from kestrel_core.intake.local_adapters import NAMED, PEFT_CONFIG, PEFT_TENSORS, SUFFIXES
 from kestrel_core.moondream.checkpoint.adapter_formats import moondream_matrices
 from kestrel_core.moondream.checkpoint.adapter_tensors import assemble
 from kestrel_core.moondream.checkpoint.containers import (
@@ -30,10 +31,6 @@ from kestrel_core.moondream.lora import Adapter, Stacks
 from kestrel_core.protocol.errors import BadAdapter
 from kestrel_core.protocol.names import shown
 
-PEFT_CONFIG = "adapter_config.json"
-PEFT_TENSORS = "adapter_model.safetensors"
-NAMED = ("adapter.safetensors", "final.safetensors", "final.pt", "adapter.pt")  # the first one there is read
-SUFFIXES = (".safetensors", ".pt")
 IN_DICT = "lora_state_dict"  # Moondream 3's tensors may be a dict in the dict of a .pt file
 
 MAX_JSON_BYTES = 1 << 20

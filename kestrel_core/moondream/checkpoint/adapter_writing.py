@@ -10,7 +10,8 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor
 
-from kestrel_core.moondream.checkpoint.adapter_files import IN_DICT, PEFT_CONFIG, PEFT_TENSORS, SUFFIXES
+from kestrel_core.intake.local_adapters import PEFT_CONFIG, PEFT_TENSORS, SUFFIXES
+from kestrel_core.moondream.checkpoint.adapter_files import IN_DICT
 from kestrel_core.moondream.checkpoint.adapter_formats import MOONDREAM2, MOONDREAM3, PARTS
 from kestrel_core.moondream.checkpoint.peft_adapter import EXPERTS, EXPERTS_SINCE, MATRICES, PREFIX
 from kestrel_core.moondream.config import TextConfig
