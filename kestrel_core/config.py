@@ -17,6 +17,7 @@ from kestrel_core.protocol.errors import InvalidRequest
 from kestrel_core.protocol.names import nearest
 
 PREFIX = "KESTREL_"
+API_KEY = "MOONDREAM_API_KEY"  # a variable, and no option: what is configured is shown, and this is secret
 RENAMED = {"weights_path": "model_path", "max_seq_length": "max_context"}  # names of older versions
 # Kubernetes sets such variables in every pod beside a service called `kestrel`; no user wrote them.
 SERVICE_LINK = re.compile(r"KESTREL_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)\w*)?)")
@@ -151,6 +152,11 @@ class RuntimeConfig:
         if devices:
             chosen["device"] = _own_device(devices, instance, chosen.get("device"))
         return cls.from_strings(chosen)
+
+
+def moondream_api_key() -> str | None:
+    """For adapters that Moondream hosts; without it none of them is asked for."""
+    return os.environ.get(API_KEY) or None
 
 
 def variable(option: str) -> str:

@@ -38,6 +38,10 @@ def test_every_option_can_be_a_text() -> None:
         compile="off",
         vision_dtype="fp8",
         skills="count.py:COUNT",
+        adapters="adapters",
+        adapter_hub=True,
+        max_adapters=3,
+        max_adapter_rank=24,
         max_batch_size=2,
         max_context=100,
         kv_cache_tokens=1000,
@@ -171,8 +175,6 @@ def test_a_variable_nobody_knows_is_refused(name: str, said: str) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "KESTREL_ADAPTERS",  # later
-        "KESTREL_MAX_ADAPTER_RANK",
         "KESTREL_SERVICE_HOST",  # Kubernetes', beside a service of that name
         "KESTREL_SERVICE_PORT_HTTP",
         "KESTREL_PORT",

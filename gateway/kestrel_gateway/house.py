@@ -53,8 +53,12 @@ class House:
     async def picture(self, value: Any) -> bytes:
         return await self.pictures.read(value)
 
-    def adapter_of(self, model: Any) -> str | None:
-        """The adapter in a model's name, `base/adapter`; the base has to be the one that is served."""
+    def adapter_of(self, model: Any, *others: Any) -> str | None:
+        """The adapter in a model's name, `base/adapter`; the base has to be the one that is served.
+
+        The base ends at the first slash: an adapter from a hub has one of its own. `others` are adapters
+        that the request names beside the model. They have to be the same one.
+        """
         if model is None or model == "":
             return None
         if not isinstance(model, str):
@@ -62,6 +66,9 @@ class House:
         base, _, adapter = model.partition("/")
         if base not in (self.model, ALIAS, UNSAID):
             raise UnknownModel(f'there is no model "{shown(model)}"; this server has {self.model}')
+        if adapter and any(other not in (None, "", adapter) for other in others):
+            named = f'model names the adapter "{shown(adapter)}"'
+            raise InvalidRequest(f"{named} and the setting adapter another one; send one of them")
         return adapter or None
 
     async def admitted(self, request: Request, visit: Visit) -> Request:

@@ -118,9 +118,9 @@ def test_a_request_under_way_is_seen_and_a_client_that_leaves_is_counted() -> No
 
 def test_it_shows_which_upstreams_answer() -> None:
     with running() as gateway:
-        assert value(samples(gateway), "upstream_up", upstream="here") == 1
+        assert value(samples(gateway), "upstream_up", upstream="in-process") == 1
         gateway.house.upstream.replicas[0].leave("broken")
-        assert value(samples(gateway), "upstream_up", upstream="here") == 0
+        assert value(samples(gateway), "upstream_up", upstream="in-process") == 0
 
 
 def test_the_names_of_the_public_dashboards_exist_with_our_prefix() -> None:
