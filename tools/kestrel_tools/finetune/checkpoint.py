@@ -14,7 +14,7 @@ from kestrel_core.protocol.errors import InvalidRequest
 
 from .training import State, Trainer
 
-FILE = "state.safetensors"
+FILE = "training.state"  # safetensors, under a name that no adapter has
 OF_ADAM = ("exp_avg", "exp_avg_sq", "step")
 
 

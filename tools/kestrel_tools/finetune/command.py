@@ -18,6 +18,7 @@ from kestrel_core.build import LoadedModel, open_model
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.intake.image_preparer import ImagePreparer
 from kestrel_core.intake.images import ImageLimits
+from kestrel_core.moondream.checkpoint.adapter_writing import write_moondream, write_peft
 from kestrel_core.moondream.loading import DTYPES
 from kestrel_core.protocol.errors import InvalidRequest
 from kestrel_core.skills.registry import builtin_skills
@@ -32,7 +33,6 @@ from .options import FinetuneOptions
 from .order import Split, split
 from .parameters import Parameters
 from .training import Run, State, Trainer
-from .writing import write_adapter
 
 FREE_TO_CHANGE = (
     "data",
@@ -148,7 +148,9 @@ def _write(
 ) -> None:
     out = options.out
     adapter = parameters.adapter(DTYPES[options.stored])
-    write_adapter(out, adapter, model.network.config)
+    shape = model.network.config.text
+    write_moondream(adapter, shape, out / "adapter.safetensors")
+    write_peft(adapter, shape, out / "peft", config.model)
     document = {
         "made_of": _made_of(options, config, model, data),
         "lines": len(lines.training),

@@ -41,7 +41,7 @@ class Features:
             advance(1)
 
     def _path(self, picture: str) -> Path:
-        return self._folder / f"{picture}.safetensors"
+        return self._folder / f"{picture}.features"
 
 
 def pictures_of(lines: Iterable[Line]) -> dict[str, object]:

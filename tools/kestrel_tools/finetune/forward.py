@@ -11,7 +11,8 @@ from torch.utils.checkpoint import checkpoint
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.text import rotary_at
 
-from .lessons import Read, bin_of_coord, bin_of_size
+from .bins import bin_of_coord, bin_of_size
+from .lessons import Read
 from .packing import Packed
 from .parameters import Parameters
 

@@ -4,7 +4,6 @@ The skill makes the prompt, and its own reply is given the wanted samples. So a 
 would be fed, and what decoding rules out (suppressed tokens, two-way choices) is ruled out in training too.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -13,6 +12,8 @@ from kestrel_core.loop.step import Input, Readout, Sample, Size
 from kestrel_core.protocol.errors import InvalidRequest
 from kestrel_core.protocol.messages import Request, Settings
 from kestrel_core.skills.spec import Language, SkillSpec
+
+from .bins import nearest_coord, nearest_size
 
 # What each skill's line wants: the key of its answer, as the server's document has it.
 WANTED = {"query": "answer", "caption": "caption", "detect": "objects", "point": "points"}
@@ -92,21 +93,3 @@ def samples_of(skill: str, wanted: Any, language: Language) -> list[Sample]:
 
 def corners(box: Mapping[str, float]) -> tuple[float, float, float, float]:
     return box["x_min"], box["y_min"], box["x_max"], box["y_max"]
-
-
-def nearest_coord(value: float, bins: int) -> float:
-    """What decoding would feed: the value of the nearest bin."""
-    return bin_of_coord(value, bins) / bins
-
-
-def nearest_size(value: float, bins: int) -> float:
-    return math.exp2(bin_of_size(value, bins) / (bins - 1) * 10.0 - 10.0)
-
-
-def bin_of_coord(value: float, bins: int) -> int:
-    return min(bins - 1, max(0, round(value * bins)))
-
-
-def bin_of_size(value: float, bins: int) -> int:
-    exponent = (math.log2(max(value, 2.0**-10)) + 10) / 10 * (bins - 1)
-    return min(bins - 1, max(0, round(exponent)))
