@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, wraps
+from pathlib import Path
 from typing import Any, TypeVar, get_args, get_type_hints
 
 from kestrel_core.intake.models import DEFAULT, MODELS
@@ -122,6 +123,15 @@ class RuntimeConfig:
     @property
     def num_image_workers(self) -> int:
         return self.image_workers or min(max(2, (os.cpu_count() or 2) // 2), 8)
+
+    @property
+    def adapters_folder(self) -> Path | None:
+        """The one that is named, or that the model brings with it. A folder that is not there holds none."""
+        if self.adapters is not None:
+            return Path(self.adapters)
+        known = MODELS.get(self.model)
+        is_other = self.model_path is not None or self.weights == "random"
+        return None if known is None or is_other else known.adapters
 
     @classmethod
     def from_strings(cls, values: Mapping[str, str]) -> "RuntimeConfig":

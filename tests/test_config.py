@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kestrel_core.config import RuntimeConfig
+from kestrel_core.intake.models import MODELS
 from kestrel_core.protocol.errors import InvalidRequest
 
 
@@ -142,6 +143,16 @@ def test_a_keyword_of_the_wrong_type_or_name_is_refused(options: dict[str, Any],
         RuntimeConfig(**options)
     with pytest.raises(InvalidRequest, match=re.escape(message)):
         dataclasses.replace(RuntimeConfig(), **options)
+
+
+def test_a_bundled_model_brings_its_adapters_unless_others_are_named() -> None:
+    own = MODELS["moondream-tiny"].adapters
+    assert own is not None
+    assert RuntimeConfig(model="moondream-tiny").adapters_folder == own
+    assert RuntimeConfig(model="moondream-tiny", adapters="mine").adapters_folder == Path("mine")
+    assert RuntimeConfig(model="moondream2").adapters_folder is None
+    assert RuntimeConfig(model="moondream-tiny", model_path="other").adapters_folder is None
+    assert RuntimeConfig(model="moondream-tiny", weights="random").adapters_folder is None
 
 
 def test_whole_numbers_are_numbers_and_paths_are_texts() -> None:

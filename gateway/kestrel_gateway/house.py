@@ -13,7 +13,7 @@ from kestrel_gateway.drain import Drain
 from kestrel_gateway.errors import UnknownModel
 from kestrel_gateway.keys import Keys
 from kestrel_gateway.memory import Memory
-from kestrel_gateway.metrics import Metrics
+from kestrel_gateway.metrics import OTHER, Metrics
 from kestrel_gateway.options import GatewayOptions
 from kestrel_gateway.pictures import Pictures
 from kestrel_gateway.tallies import Tallies
@@ -71,12 +71,20 @@ class House:
             raise InvalidRequest(f"{named} and the setting adapter another one; send one of them")
         return adapter or None
 
+    def _listed(self, adapter: str | None) -> str:
+        """The adapter as metrics may call it: what callers write must not become a label."""
+        about = self.upstream.known
+        if adapter is None or (about is not None and adapter in about.adapters):
+            return adapter or ""
+        return OTHER
+
     async def admitted(self, request: Request, visit: Visit) -> Request:
         """The request as it is sent: permitted, with its id, its place in the caller's trace, a deadline."""
         if isinstance(request.image, bytes):
             visit.hold(len(request.image))
         request = self.keys.permitted(visit.key, request)
         visit.model = self.model
+        visit.adapter = self._listed(request.settings.adapter)
         visit.ask(request)
         return replace(
             request,

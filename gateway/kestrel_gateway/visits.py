@@ -44,6 +44,7 @@ class Visit:
     key: str = ""  # the name of the caller's key; empty where there are none
     skill: str = ""
     model: str = ""
+    adapter: str = ""  # as the server lists it; "other", where it lists none of that name
     upstream: str = ""
     is_stream: bool = False
     request: Request | None = None
