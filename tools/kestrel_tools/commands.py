@@ -17,7 +17,7 @@ from kestrel_core.config import RuntimeConfig
 from kestrel_core.intake.models import DEMO
 from kestrel_tools.bench.parts import add_parts
 from kestrel_tools.doctor.options import DoctorOptions
-from kestrel_tools.finetune.options import FinetuneOptions
+from kestrel_tools.finetune.options import EvalLinesOptions, FinetuneOptions
 from kestrel_tools.options import add_command, read_options
 from kestrel_tools.parity.options import ParityOptions
 from kestrel_tools.scenes.options import ChoicesOptions, EvalOptions
@@ -57,6 +57,7 @@ def add_eval(commands: "Commands") -> None:
     )
     parts = evaluate.add_subparsers(title="on what", required=True, metavar="WHAT")
     add_command(parts, "choices", _eval_choices, ChoicesOptions)
+    add_engine_options(add_command(parts, "lines", _eval_lines, EvalLinesOptions))
     add_engine_options(add_command(parts, "scenes", _eval_scenes, EvalOptions))
 
 
@@ -71,6 +72,13 @@ def _eval_choices(options: argparse.Namespace, console: Console) -> int:
     from kestrel_tools.scenes.choices import eval_choices
 
     return 0 if eval_choices(read_options(ChoicesOptions, options), console) else 1
+
+
+def _eval_lines(options: argparse.Namespace, console: Console) -> int:
+    from kestrel_tools.finetune.eval_lines import eval_lines
+
+    eval_lines(read_options(EvalLinesOptions, options), engine_config(options), console)
+    return 0
 
 
 def _eval_scenes(options: argparse.Namespace, console: Console) -> int:

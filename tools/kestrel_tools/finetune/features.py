@@ -4,7 +4,7 @@ A file a picture, named by its key, so that a training of any size needs the mem
 resumed does not compute them again.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import torch
@@ -28,10 +28,14 @@ class Features:
 
     @torch.no_grad()
     def compute(
-        self, network: Moondream, lines: Iterable[Line], prepare: Prepare, advance: Callable[[int], None]
+        self,
+        network: Moondream,
+        pictures: Mapping[str, object],
+        prepare: Prepare,
+        advance: Callable[[int], None],
     ) -> None:
         """Those that are not there yet. `advance` is told how many pictures were done."""
-        for picture, source in pictures_of(lines).items():
+        for picture, source in pictures.items():
             if not self._path(picture).is_file():
                 image = prepare(source)
                 features = encode_image(network.vision, torch.from_numpy(image.crops), image.tiling)
@@ -46,4 +50,6 @@ class Features:
 
 def pictures_of(lines: Iterable[Line]) -> dict[str, object]:
     """Each picture's key, and where it comes from."""
-    return {line.lesson.picture: line.request.image for line in lines if line.lesson.picture is not None}
+    return {
+        line.lesson.picture: line.asked.request.image for line in lines if line.lesson.picture is not None
+    }

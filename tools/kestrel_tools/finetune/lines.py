@@ -10,8 +10,9 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from kestrel_core.loop.step import PreparedImage
 from kestrel_core.protocol.errors import InvalidRequest, KestrelError, PromptTooLong
@@ -27,11 +28,14 @@ from .lessons import TEXTS, WANTED, Lesson, make_lesson
 MAX_LINES = 100_000
 MAX_LINE_BYTES = 10 * 2**20
 TOLD = 20  # bad lines
+AT_ONCE = 64
 LONGEST_PATH = 1024  # letters; a longer text is the picture itself, in base64
 OF_A_BOX = ("x_min", "y_min", "x_max", "y_max")
 OF_A_POINT = ("x", "y")
 
+T = TypeVar("T")
 Prepare = Callable[[Any], PreparedImage]
+Advance = Callable[[int], None]
 
 
 class BadLine(NamedTuple):
@@ -48,20 +52,26 @@ class BadLines(InvalidRequest):
         if len(bad) > TOLD:
             told.append(f"  and {len(bad) - TOLD:,} more")
         lines = "1 bad line" if len(bad) == 1 else f"{len(bad):,} bad lines"
-        super().__init__("\n".join((f"{name} has {lines}; nothing was trained:", *told)))
+        super().__init__("\n".join((f"{name} has {lines}; nothing was begun:", *told)))
+
+
+class Asked(NamedTuple):
+    """A line: what is asked, with the picture's path or bytes, and the answer that is wanted."""
+
+    number: int
+    request: Request
+    wanted: Any
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    number: int
-    request: Request  # its image is a path or bytes
-    wanted: Any
+    asked: Asked
     lesson: Lesson
 
     @property
     def group(self) -> str:
         """Lines of one group are never divided between training and evaluation."""
-        return self.lesson.picture or json.dumps(dict(self.request.arguments), sort_keys=True)
+        return self.lesson.picture or json.dumps(dict(self.asked.request.arguments), sort_keys=True)
 
 
 class Data(NamedTuple):
@@ -69,31 +79,80 @@ class Data(NamedTuple):
     digest: str  # of all lines and pictures
 
 
-def read_data(
-    path: Path,
-    language: Language,
-    skills: SkillRegistry,
-    prepare: Prepare,
-    advance: Callable[[int], None] = lambda count: None,
-) -> Data:
-    """Raises `BadLines`. `advance` is told how many lines were checked."""
-    reader = Reader(path.parent, language, skills, prepare)
-    good, bad = list[Line](), list[BadLine]()
+class Lessons:
+    """Makes lessons of lines, for one model. Used by several threads at once."""
+
+    def __init__(self, language: Language, skills: SkillRegistry, prepare: Prepare) -> None:
+        self._language = language
+        self._skills = skills
+        self._prepare = prepare
+
+    def __call__(self, asked: Asked) -> Line:
+        request = asked.request
+        picture = self._prepare(request.image).key if request.image is not None else None
+        lesson = make_lesson(request, self._skills[request.skill], picture, asked.wanted, self._language)
+        self._check_length(lesson)
+        return Line(asked, lesson)
+
+    def _check_length(self, lesson: Lesson) -> None:
+        config = self._language.config
+        image = config.image_prefix_length if lesson.picture is not None else 0
+        needed, most = image + len(lesson.inputs), config.text.max_context
+        if needed > most:
+            raise PromptTooLong(
+                f"prompt and answer need {needed:,} positions ({image:,} image + {needed - image:,} text) "
+                f"and max_context is {most:,}; shorten them"
+            )
+
+
+def read_data(path: Path, skills: SkillRegistry, lessons: Lessons, advance: Advance) -> Data:
+    """Raises `BadLines`. `advance` is told how many bytes were checked."""
+    lines = _read(path, skills, lessons, advance)
+    digest = hashlib.sha256(path.read_bytes())
+    for key in sorted({line.lesson.picture for line in lines if line.lesson.picture}):
+        digest.update(key.encode())
+    return Data(lines, digest.hexdigest())
+
+
+def read_asked(path: Path, skills: SkillRegistry) -> list[Asked]:
+    """The lines alone, for no model in particular. Raises `BadLines`."""
+    return _read(path, skills, lambda asked: asked, lambda count: None)
+
+
+def _read(path: Path, skills: SkillRegistry, make: Callable[[Asked], T], advance: Advance) -> list[T]:
+    parser = Parser(path.parent, skills)
+
+    def check(numbered: tuple[int, bytes]) -> T | str | None:
+        """What a good line makes, why it is a bad one, or None for an empty one."""
+        number, raw = numbered
+        try:
+            return make(parser.asked(number, raw)) if raw.strip() else None
+        except KestrelError as error:
+            return str(error)
+
+    good, bad = list[T](), list[BadLine]()
     with ThreadPoolExecutor() as threads:
-        for number, found in enumerate(threads.map(reader.line, _raw_lines(path)), 1):
+        for number, raw, found in _in_order(threads, check, path):
             if isinstance(found, str):
                 bad.append(BadLine(number, found))
             elif found is not None:
                 good.append(found)
-            advance(1)
+            advance(len(raw))
     if bad:
         raise BadLines(path.name, bad)
     if not good:
         raise InvalidRequest(f"{path.name} has no lines; each is a JSON object with a skill and an answer")
-    digest = hashlib.sha256(path.read_bytes())
-    for key in sorted({line.lesson.picture for line in good if line.lesson.picture}):
-        digest.update(key.encode())
-    return Data(good, digest.hexdigest())
+    return good
+
+
+def _in_order(
+    threads: ThreadPoolExecutor, check: Callable[[tuple[int, bytes]], T], path: Path
+) -> Iterator[tuple[int, bytes, T]]:
+    """A few lines at a time, since each may hold a picture."""
+    raw_lines = _raw_lines(path)
+    while chunk := list(islice(raw_lines, AT_ONCE)):
+        for (number, raw), found in zip(chunk, threads.map(check, chunk), strict=True):
+            yield number, raw, found
 
 
 def _raw_lines(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -107,29 +166,19 @@ def _raw_lines(path: Path) -> Iterator[tuple[int, bytes]]:
         raise InvalidRequest(f"{path.name} cannot be read ({error.strerror})") from None
 
 
-class Reader:
-    """Checks lines, in several threads at once."""
+class Parser:
+    """One line's JSON becomes a request that can be asked, and a wanted answer that can be given."""
 
-    def __init__(self, folder: Path, language: Language, skills: SkillRegistry, prepare: Prepare) -> None:
+    def __init__(self, folder: Path, skills: SkillRegistry) -> None:
         self._folder = folder
-        self._language = language
         self._skills = skills
-        self._prepare = prepare
 
-    def line(self, numbered: tuple[int, bytes]) -> Line | str | None:
-        """A good line, what is wrong with a bad one, or None for an empty one."""
-        number, raw = numbered
-        try:
-            return self._checked(number, raw) if raw.strip() else None
-        except KestrelError as error:
-            return str(error)
-
-    def _checked(self, number: int, raw: bytes) -> Line:
+    def asked(self, number: int, raw: bytes) -> Asked:
         given = _parsed(raw)
         skill = self._skill(given)
         wanted_key = WANTED[skill.name]
-        arguments = {argument.name for argument in skill.arguments} - {"reasoning"}
-        known = ["skill", "image", *sorted(arguments), wanted_key, "id", "settings"]
+        arguments = [argument.name for argument in skill.arguments if argument.name != "reasoning"]
+        known = ["skill", "image", *arguments, wanted_key, "id", "settings"]
         for name in given:
             if name not in known:
                 raise InvalidRequest(f'{skill.name} has no field "{shown(name)}"{nearest(name, known)}')
@@ -138,24 +187,17 @@ class Reader:
         settings = given.get("settings")
         if settings is not None and not isinstance(settings, Mapping):
             raise InvalidRequest("settings must be an object")
-        parse_settings(settings)  # a misspelt one is told; they mean nothing to training
-        request = Request(
-            skill.name,
-            {name: given[name] for name in arguments if given.get(name) is not None},
-            self._source(given.get("image")),
-        )
+        parse_settings(settings)  # a misspelt one is told; training itself needs none of them
+        said = {name: given[name] for name in arguments if given.get(name) is not None}
+        request = Request(skill.name, said, self._source(given.get("image")))
         self._skills.check(request)
-        wanted = _wanted(skill.name, given[wanted_key])
-        picture = self._prepare(request.image).key if request.image is not None else None
-        lesson = make_lesson(request, skill, picture, wanted, self._language)
-        self._check_length(lesson)
-        return Line(number, request, wanted, lesson)
+        return Asked(number, request, _wanted(skill.name, given[wanted_key]))
 
     def _skill(self, given: Mapping[str, Any]) -> SkillSpec:
         name = given.get("skill")
         if not isinstance(name, str) or name not in WANTED:
             said = "skill is missing" if name is None else f'skill is "{shown(name)}"'
-            raise InvalidRequest(f"{said}; trained can be {', '.join(WANTED)}")
+            raise InvalidRequest(f"{said}; it can be {', '.join(WANTED)}")
         return self._skills[name]
 
     def _source(self, image: Any) -> Path | bytes | None:
@@ -169,16 +211,6 @@ class Reader:
         if "\0" in image or not path.is_file():
             raise InvalidRequest(f'there is no picture "{shown(image)}" beside the data file')
         return path
-
-    def _check_length(self, lesson: Lesson) -> None:
-        config = self._language.config
-        image = config.image_prefix_length if lesson.picture is not None else 0
-        needed, most = image + len(lesson.inputs), config.text.max_context
-        if needed > most:
-            raise PromptTooLong(
-                f"prompt and answer need {needed:,} positions ({image:,} image + {needed - image:,} text) "
-                f"and max_context is {most:,}; shorten them"
-            )
 
 
 def _parsed(raw: bytes) -> dict[str, Any]:
@@ -215,9 +247,7 @@ def _place(key: str, given: Any, names: tuple[str, ...]) -> dict[str, float]:
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
             raise InvalidRequest(f"{name} of {key} is no number")
         if not 0 <= value <= 1:
-            raise InvalidRequest(
-                f"{name} of {key} is {value:g}; it is a fraction of the picture, from 0 to 1"
-            )
+            raise InvalidRequest(f"{name} of {key} is {value:g}; it is a fraction, from 0 to 1")
     if names is OF_A_BOX and (given["x_max"] <= given["x_min"] or given["y_max"] <= given["y_min"]):
         raise InvalidRequest(f"a box of {key} has no area: x_max and y_max must exceed x_min and y_min")
     return {name: float(given[name]) for name in names}

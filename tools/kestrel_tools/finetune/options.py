@@ -1,4 +1,4 @@
-"""What `kestrel finetune` takes."""
+"""What `kestrel finetune` and `kestrel eval lines` take."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,6 +6,7 @@ from typing import Annotated
 
 from kestrel_core.protocol.errors import InvalidRequest
 from kestrel_tools.options import Option
+from kestrel_tools.scenes.options import Report, check_writable
 
 RANKS = (8, 16, 24, 32)
 
@@ -83,3 +84,31 @@ class FinetuneOptions:
             raise InvalidRequest(f"weight_decay is {self.weight_decay:g}; it can be from 0 to 1")
         if not -(2**63) <= self.seed < 2**63:
             raise InvalidRequest("seed must fit 64 bits")
+
+
+@dataclass(frozen=True, slots=True)
+class EvalLinesOptions:
+    """the lines of a data file, as kestrel finetune takes it, without and with an adapter
+
+    Asks every line, without an adapter and with it, and prints one table: query and caption exactly, boxes at
+    IoU 0.5, points by their distance. Exit code 0: done, 2: it cannot be run as asked.
+    """
+
+    data: Annotated[Path, Option("JSONL: a question and its wanted answer a line", metavar="DATA.jsonl")]
+    adapter: Annotated[
+        str | None,
+        Option(
+            "a folder or file of an adapter, or a name that the engine or the server knows", metavar="NAME"
+        ),
+    ] = None
+    url: Annotated[
+        str | None, Option("ask a server's gRPC; without, an engine here", metavar="HOST:PORT")
+    ] = None
+    lines: Annotated[int | None, Option("a sample of so many lines", metavar="N")] = None
+    seed: Annotated[int, Option("of the sample (default: %(default)s)")] = 0
+    report: Report = None
+
+    def __post_init__(self) -> None:
+        if self.lines is not None and self.lines < 1:
+            raise InvalidRequest(f"lines is {self.lines}; it must be at least 1")
+        check_writable(self.report)
