@@ -48,7 +48,6 @@ def test_if_all_are_pinned_one_is_marked_for_those_behind_and_stays_so_while_its
     assert slots.allot(claim) == []
     assert dict(slots.usable()) == {"a": (5.0, 1), "b": LAST}
     slots.unpin(FakeAdapter("a"))
-    pin(slots, "b")
     assert slots.allot(claim) == []
     assert dict(slots.usable()) == {"a": (5.0, 1), "b": LAST}
     slots.unpin(FakeAdapter("a"))

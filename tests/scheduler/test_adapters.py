@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from itertools import cycle
 
 import pytest
 from stage import Stage, alone, both, said
@@ -109,31 +110,28 @@ def test_an_adapter_that_cannot_be_loaded_fails_its_own_sequences(overlaps: bool
 
 @both
 def test_hot_adapters_do_not_starve_a_cold_one(overlaps: bool) -> None:
-    """Two adapters always have sequences that run and sequences that wait; then a third one is asked for."""
-    stage = Stage(overlaps=overlaps, max_adapters=2, max_running=4)
+    """Two adapters are always in use, and sequences wait with both; then a third one is asked for."""
+    stage = Stage(overlaps=overlaps, max_adapters=2, max_running=6)
     hot: list[Sequence] = []
+    lengths = cycle((3, 7, 5, 9, 4))
 
-    def keep_busy(order: float) -> None:
+    def work(order: float) -> None:
         for adapter in ("a", "b"):
-            alive = [s for s in hot if not s.ended and s.adapter and s.adapter.identity == adapter]
-            hot.extend(stage.admit("hot", 5, adapter=adapter, order=order) for _ in range(6 - len(alive)))
+            alive = [s for s in hot if not s.ended and s.root == (adapter, None)]
+            for _ in range(5 - len(alive)):
+                hot.append(stage.admit("hot", next(lengths), adapter=adapter, order=order))
+        stage.load()
+        stage.step()
 
-    for at in range(20):
-        keep_busy(at)
-        stage.load()
-        stage.step()
-    cold = stage.admit("cold", adapter="c", order=20)
-    ahead = sum(not sequence.ended for sequence in hot)
-    for at in range(21, 100):
-        keep_busy(at)
-        stage.load()
-        stage.step()
-    assert cold.ended and said(cold) == alone("cold", adapter="c")
-    finished_first = [s for s in hot if s.ended and s.order > 20]
-    assert finished_first, "the other adapter went on meanwhile"
-    assert ahead == 12
-    loads = Counter(identity for _, identity in stage.runtime.adapters.loaded)
-    assert loads["c"] == 1 and sum(loads.values()) < 8, "they do not chase each other off the device"
+    for at in range(60):
+        work(at)
+    assert stage.slots.num_evictions == 0 and stage.slots.num_ready == 2
+    cold = stage.admit("cold", adapter="c", order=60)
+    for at in range(61, 100):
+        work(at)
+    assert said(cold) == alone("cold", adapter="c")
+    assert any(s.ended and s.order > 60 for s in hot), "the other hot adapter went on meanwhile"
+    assert stage.slots.num_evictions < 6, "they do not chase each other off the device"
 
 
 @both
