@@ -36,7 +36,9 @@ class Adapted(NamedTuple):
             matrix = matrix.to(weight.device, weight.dtype)
             return torch.stack((torch.zeros_like(matrix), matrix))
 
-        blocks = [{t: LowRank(*map(with_none, pair)) for t, pair in block.items()} for block in adapter.blocks]
+        blocks = [
+            {t: LowRank(*map(with_none, pair)) for t, pair in block.items()} for block in adapter.blocks
+        ]
         return cls(blocks, on_image)
 
 

@@ -11,9 +11,11 @@ from rich.console import Console
 from kestrel_core.build import DTYPES, load_model, parse_device
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.moondream.checkpoint.files import open_checkpoint, read_json
+from kestrel_core.moondream.lora import Stacks
 from kestrel_core.protocol.errors import BadCheckpoint
 from kestrel_core.runtime.torch_runtime import TorchRuntime, best_page_size
 from kestrel_tools.parity import md2, md3
+from kestrel_tools.parity.adapters import read_golden_adapter
 from kestrel_tools.parity.engine_runs import check_engine
 from kestrel_tools.parity.options import ParityOptions
 from kestrel_tools.parity.report import Report
@@ -41,9 +43,6 @@ def parity(options: ParityOptions, engine: RuntimeConfig, console: Console) -> b
         model = load_model(folder, None, device, dtype, progress=progress)
     config, language = model.network.config, model.language
     page_size = best_page_size(config.image_prefix_length)
-    runtime = TorchRuntime(model.network, 1 + -(-config.text.max_context // page_size), page_size)
-    golden = {} if exact else embeddings(folder, layout.EMBEDDINGS)
-    subject = Subject(model.network, model.device, runtime.encode_image, golden)
     rounds = model.device.type == "cpu" and not exact
     products = RoundedProducts() if rounds else nullcontext()
     if exact:
@@ -51,9 +50,20 @@ def parity(options: ParityOptions, engine: RuntimeConfig, console: Console) -> b
     else:
         report = Report("relative RMS", BFLOAT16_TOLERANCE)
         judge = Judge(model.network, language, BFLOAT16_TOLERANCE)
+    adapter = read_golden_adapter(layout.adapter_files(folder), config, dtype, report)
+    runtime = TorchRuntime(
+        model.network,
+        1 + -(-config.text.max_context // page_size),
+        page_size,
+        stacks=adapter and Stacks(config.text, 1, adapter.rank, model.device, dtype),
+    )
+    golden = {} if exact else embeddings(folder, layout.EMBEDDINGS)
+    subject = Subject(model.network, model.device, runtime.encode_image, golden, adapter)
     with console.status("stages"), products:
         layout.check_stages(folder, subject, language, report)
     runs = list(layout.runs(folder, subject, language))
+    if all(run.adapter is None for run in runs):
+        report.absent("adapter decode", "not all of adapter, image and answers are there")
     with console.status(f"decoding {len(runs)} runs"), products:
         check_runs(runs, language, drive(runtime, config.image_prefix_length), report, judge)
     if options.engine:
