@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kestrel_core.protocol.arguments import Argument
 from kestrel_core.protocol.errors import (
+    BadAdapter,
     BadCheckpoint,
     BadImage,
     Cancelled,
@@ -58,6 +59,7 @@ LATE = {
 __all__ = [
     "Answer",
     "Argument",
+    "BadAdapter",
     "BadCheckpoint",
     "BadImage",
     "Box",

@@ -97,6 +97,10 @@ class Engine:
             "pages_used": scheduler.pool.num_pages - 1 - free - scheduler.prefix_cache.num_evictable_pages,
             "images_encoded": encoder.num_encoded,
             "vision_encode_s": encoder.encode_s,
+            "adapter_slots": scheduler.adapter_slots.max_adapters,
+            "adapters_resident": scheduler.adapter_slots.num_ready,
+            "adapter_evictions": scheduler.adapter_slots.num_evictions,
+            "adapter_waiting": self.loop.num_waiting_for_adapters,
         }
 
 

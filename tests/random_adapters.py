@@ -1,6 +1,6 @@
 """Adapters with seeded random numbers, large enough to change what a tiny model says."""
 
-from collections.abc import Collection
+from collections.abc import Mapping, Sequence
 
 import torch
 
@@ -12,16 +12,12 @@ MAX_ADAPTERS, MAX_RANK = 3, 8
 
 
 def random_adapter(
-    config: TextConfig,
-    seed: int,
-    rank: int = 4,
-    targets: Collection[Target] = TARGETS,
-    dtype: torch.dtype = torch.float32,
+    config: TextConfig, rank: int, targets: Sequence[Target] = TARGETS, seed: int = 0
 ) -> Adapter:
-    generator = torch.Generator().manual_seed(1000 + seed)
+    generator = torch.Generator().manual_seed(seed)
 
     def randn(shape: tuple[int, ...], scale: float) -> torch.Tensor:
-        return (scale * torch.randn(shape, generator=generator)).to(dtype)
+        return scale * torch.randn(shape, generator=generator)
 
     blocks = []
     for layer in range(config.n_layers):
@@ -35,16 +31,22 @@ def random_adapter(
     return Adapter(f"adapter {seed}", rank, blocks)
 
 
+def some_adapters(config: TextConfig) -> dict[int, Adapter]:
+    """One for each index, of different ranks; the last one reaches only few matrices."""
+    few: tuple[Target, ...] = ("fc2", "proj", "expert_fc1")
+    return {
+        1: random_adapter(config, 4, seed=1),
+        2: random_adapter(config, MAX_RANK, seed=2),
+        3: random_adapter(config, 1, few, seed=3),
+    }
+
+
 def empty_stacks(
-    config: TextConfig,
-    device: str = "cpu",
-    dtype: torch.dtype = torch.float32,
-    max_adapters: int = MAX_ADAPTERS,
-    max_rank: int = MAX_RANK,
+    config: TextConfig, device: str = "cpu", dtype: torch.dtype = torch.float32, max_rank: int = MAX_RANK
 ) -> Stacks:
-    return Stacks(config, max_adapters, max_rank, torch.device(device), dtype)
+    return Stacks(config, MAX_ADAPTERS, max_rank, torch.device(device), dtype)
 
 
-def load_all(runtime: Runtime, adapters: dict[int, Adapter]) -> None:
+def load_all(runtime: Runtime, adapters: Mapping[int, Adapter]) -> None:
     for index, adapter in adapters.items():
         runtime.adapter_loader(index)(adapter)

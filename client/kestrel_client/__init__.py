@@ -1,6 +1,7 @@
 """A client for the Triton model `moondream`: synchronous and asynchronous, typed, without torch."""
 
 from kestrel_core.protocol.errors import (
+    BadAdapter,
     BadImage,
     Cancelled,
     DeadlinePassed,
@@ -38,6 +39,7 @@ __all__ = [
     "Answer",
     "AsyncAnswerStream",
     "AsyncClient",
+    "BadAdapter",
     "BadImage",
     "Box",
     "Cancelled",

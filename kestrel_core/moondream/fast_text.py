@@ -3,16 +3,25 @@
 Besides the attention it is handed, a dense block takes four launches: the sum of the block before and its
 norm; the block's first matrices as one product; all element-wise work on its result; the second matrices as
 one product. Matrices that are multiplied together are stored together, and the model's parameters become
-views of them.
+views of them. Adapters take four launches more, two before each sum of products that they are added to.
 """
 
 import torch
 from torch import Tensor, nn
 
 from kestrel_core.moondream.config import TextConfig
-from kestrel_core.moondream.lora import AdapterRows
+from kestrel_core.moondream.lora import AdapterRows, Target
 from kestrel_core.moondream.ops.plain import gelu_linear
-from kestrel_core.moondream.ops.protocol import Cells, Fused, Heads, Norm, Pairs, RotaryTables, TauWeights
+from kestrel_core.moondream.ops.protocol import (
+    Cells,
+    Fused,
+    Heads,
+    Norm,
+    Pairs,
+    RotaryTables,
+    StepAdapters,
+    TauWeights,
+)
 from kestrel_core.moondream.text import MLP, Attend, Block, OpenAttend, Text, rotary_at
 
 # Up to here one large product is faster than two; beyond, GELU is faster in the epilogue of a product.
@@ -34,7 +43,7 @@ class FastText:
     ) -> Tensor:
         y, pairs = None, None
         for block in self._blocks:
-            x, y, pairs = block(x, y, pairs, positions, self._tables, attend)
+            x, y, pairs = block(x, y, pairs, positions, self._tables, attend, adapters)
         return self._fused.add_norm(x, y, pairs, None)[0]
 
 
@@ -64,22 +73,48 @@ class FastTextBlock:
         positions: Tensor,
         tables: RotaryTables,
         attend: Attend,
+        rows: AdapterRows | None,
     ) -> tuple[Tensor, Tensor, Pairs | None]:
-        mlp = self._mlp
-        x, h = self._fused.add_norm(x, y, pairs, self._norm)
-        if isinstance(mlp, MLP) and len(h) > PACKED_TOKENS:
+        mlp, fused = self._mlp, self._fused
+        x, h = fused.add_norm(x, y, pairs, self._norm)
+        adapters = StepAdapters(rows, self._layer) if rows is not None else None
+        low = None
+        if adapters is None and isinstance(mlp, MLP) and len(h) > PACKED_TOKENS:
             mixed, _ = self._mix(self._qkv(h), 0, positions, tables, attend)
             inner = gelu_linear(h, mlp.fc1)
         else:
             inner_dim = mlp.fc1.out_features if isinstance(mlp, MLP) else 0
-            packed = self._fused.linear(h, self._weight, self._bias)
+            packed = fused.linear(h, self._weight, self._bias)
+            if adapters is not None:  # they come before GELU, which is no part of this product
+                low = self._adapt_first(packed, h, adapters)
             mixed, inner = self._mix(packed, inner_dim, positions, tables, attend)
         mixed, proj = mixed.flatten(1), self._proj.weight
         if isinstance(mlp, MLP):
-            return x, self._fused.linear_sum(mixed, proj, inner, mlp.fc2.weight, self._out_bias), None
-        y = self._fused.linear(mixed, proj, self._out_bias)
-        ids, weights = self._fused.route(packed[:, self._qkv.out_features :], mlp.experts_per_token)
-        return x, y, self._fused.experts(h, ids, weights, mlp.fc1.weight, mlp.fc2.weight)
+            y = fused.linear_sum(mixed, proj, inner, mlp.fc2.weight, self._out_bias)
+        else:
+            y = fused.linear(mixed, proj, self._out_bias)
+        if adapters is not None and low is not None:
+            self._adapt_second(y, mixed, inner, low, adapters)
+        if isinstance(mlp, MLP):
+            return x, y, None
+        ids, weights = fused.route(packed[:, self._qkv.out_features :], mlp.experts_per_token)
+        return x, y, fused.experts(h, ids, weights, mlp.fc1.weight, mlp.fc2.weight, adapters)
+
+    def _adapt_first(self, packed: Tensor, h: Tensor, adapters: StepAdapters) -> Tensor:
+        """All that adapters make of h is begun here; returns what is left for the second matrices."""
+        first: tuple[Target, ...] = ("qkv", "fc1") if isinstance(self._mlp, MLP) else ("qkv",)
+        low = self._fused.shrink(dict.fromkeys((*first, "input_proj"), h), adapters, None)
+        self._fused.expand(packed, low, first, adapters, beside=True)
+        return low
+
+    def _adapt_second(
+        self, y: Tensor, mixed: Tensor, inner: Tensor, low: Tensor, adapters: StepAdapters
+    ) -> None:
+        inputs: dict[Target, Tensor] = {"proj": mixed}
+        if isinstance(self._mlp, MLP):
+            inputs["fc2"] = inner
+        low = self._fused.shrink(inputs, adapters, low)
+        self._fused.expand(y, low, ("input_proj", *inputs), adapters, beside=False)
 
     def _mix(
         self, packed: Tensor, inner_dim: int, positions: Tensor, tables: RotaryTables, attend: Attend

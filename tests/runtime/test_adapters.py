@@ -1,10 +1,11 @@
 """Adapters in the plain runtime, which is the specification: mixed, each answers as if it were alone."""
 
 import threading
+from collections.abc import Mapping
 
 import pytest
 import torch
-from random_adapters import MAX_ADAPTERS, empty_stacks, load_all, random_adapter
+from random_adapters import empty_stacks, load_all, random_adapter, some_adapters
 from storms import Pictures
 from tiny import tiny_config, tiny_model
 
@@ -25,16 +26,11 @@ def model(request: pytest.FixtureRequest) -> Moondream:
     return tiny_model(request.param, seed=2)
 
 
-def make(model: Moondream, adapters: dict[int, Adapter]) -> TorchRuntime:
+def make(model: Moondream, adapters: Mapping[int, Adapter]) -> TorchRuntime:
     runtime = TorchRuntime(model, 40, 5, stacks=empty_stacks(model.config.text))
     runtime.encode_image = Pictures(model.config, model.text.wte)  # type: ignore[assignment]
     load_all(runtime, adapters)
     return runtime
-
-
-def adapters_of(model: Moondream) -> dict[int, Adapter]:
-    text = model.config.text
-    return {index: random_adapter(text, index, rank=2 * index) for index in range(1, MAX_ADAPTERS + 1)}
 
 
 def prompt(slot: int, adapter: int, key: str | None = "1") -> list[Span]:
@@ -79,7 +75,7 @@ def merged(model: Moondream, adapter: Adapter) -> Moondream:
 
 def test_an_adapter_computes_what_changed_matrices_compute(model: Moondream) -> None:
     targets: list[Target] = [target for target in TARGETS if target != "input_proj"]
-    adapter = random_adapter(model.config.text, 1, targets=targets)
+    adapter = random_adapter(model.config.text, 4, targets, seed=1)
     [ours] = answer(make(model, {2: adapter}), [prompt(1, 2)])
     [expected] = answer(make(merged(model, adapter), {}), [prompt(1, 0)])
     assert_same(ours, expected)
@@ -87,7 +83,7 @@ def test_an_adapter_computes_what_changed_matrices_compute(model: Moondream) -> 
 
 def test_every_sequence_of_a_mixed_step_is_answered_as_if_it_were_alone(model: Moondream) -> None:
     """Pictures and prompts without one; one picture under several adapters."""
-    runtime = make(model, adapters_of(model))
+    runtime = make(model, some_adapters(model.config.text))
     prompts = [
         prompt(1, 2),
         prompt(2, 0),
@@ -98,7 +94,7 @@ def test_every_sequence_of_a_mixed_step_is_answered_as_if_it_were_alone(model: M
     ]
     together = answer(runtime, prompts)
     for spans, said in zip(prompts, together, strict=True):
-        [expected] = answer(make(model, adapters_of(model)), [spans])
+        [expected] = answer(make(model, some_adapters(model.config.text)), [spans])
         assert_same(said, expected)
     first = [said[0].logprob for said in together[:3]]
     assert len(set(first)) == 3, "the same question about the same picture, under three adapters"
@@ -108,14 +104,14 @@ def test_a_sequence_without_adapter_is_computed_as_where_there_are_none(model: M
     plain = TorchRuntime(model, 40, 5)
     plain.encode_image = Pictures(model.config, model.text.wte)  # type: ignore[assignment]
     [expected] = answer(plain, [prompt(1, 0)])
-    [ours] = answer(make(model, adapters_of(model)), [prompt(1, 0)])
+    [ours] = answer(make(model, some_adapters(model.config.text)), [prompt(1, 0)])
     assert ours == expected, "to the last bit"
 
 
 def test_a_smaller_adapter_leaves_nothing_of_a_larger_one_before_it(model: Moondream) -> None:
     text = model.config.text
-    small = random_adapter(text, 5, rank=1, targets=("qkv",))
-    runtime = make(model, {1: random_adapter(text, 4, rank=8)})
+    small = random_adapter(text, 1, ("qkv",), seed=5)
+    runtime = make(model, {1: random_adapter(text, 8, seed=4)})
     load_all(runtime, {1: small})
     [ours] = answer(runtime, [prompt(1, 1)])
     [expected] = answer(make(model, {1: small}), [prompt(1, 1)])
@@ -123,13 +119,13 @@ def test_a_smaller_adapter_leaves_nothing_of_a_larger_one_before_it(model: Moond
 
 
 def test_an_adapter_is_loaded_while_steps_use_others(model: Moondream) -> None:
-    [expected] = answer(make(model, adapters_of(model)), [prompt(1, 1)])
-    runtime, text = make(model, {1: adapters_of(model)[1]}), model.config.text
+    [expected] = answer(make(model, some_adapters(model.config.text)), [prompt(1, 1)])
+    runtime, text = make(model, {1: some_adapters(model.config.text)[1]}), model.config.text
     enough = threading.Event()
 
     def load() -> None:
         for seed in range(10_000):
-            runtime.adapter_loader(2)(random_adapter(text, seed, rank=1 + seed % 8))
+            runtime.adapter_loader(2)(random_adapter(text, 1 + seed % 8, seed=seed))
             if enough.is_set():
                 break
 
@@ -143,7 +139,7 @@ def test_an_adapter_is_loaded_while_steps_use_others(model: Moondream) -> None:
 
 
 def test_an_adapter_of_another_shape_does_not_reach_the_places_of_others(model: Moondream) -> None:
-    runtime, adapters = make(model, adapters_of(model)), adapters_of(model)
+    runtime, adapters = make(model, some_adapters(model.config.text)), some_adapters(model.config.text)
     broken = Adapter("broken", 1, [{"qkv": LowRank(torch.zeros(1, 3), torch.zeros(3, 1))}])
     with pytest.raises((RuntimeError, ValueError)):
         runtime.adapter_loader(2)(broken)

@@ -8,8 +8,9 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from kestrel_core.moondream.ops.plain import experts as plain_experts
 from kestrel_core.moondream.ops.plain import grouped_experts, sort_pairs
-from kestrel_core.moondream.ops.protocol import Pairs
+from kestrel_core.moondream.ops.protocol import Pairs, StepAdapters
 
 FEW_TOKENS = 64  # up to here a program finds the tokens of its expert itself; beyond, pairs are sorted first
 TILED_TOKENS = 2048  # up to here our tiles are used, which copy nothing; beyond, torch's products are faster
@@ -153,7 +154,16 @@ def _experts(
         )
 
 
-def experts(h: Tensor, ids: Tensor, weights: Tensor, fc1: Tensor, fc2: Tensor) -> Pairs:
+def experts(
+    h: Tensor,
+    ids: Tensor,
+    weights: Tensor,
+    fc1: Tensor,
+    fc2: Tensor,
+    adapters: StepAdapters | None = None,
+) -> Pairs:
+    if adapters is not None:
+        return plain_experts(h, ids, weights, fc1, fc2, adapters)
     if len(h) <= FEW_TOKENS:
         return Pairs(few_tokens_experts(h, ids, fc1, fc2), weights, None)
     if len(h) <= TILED_TOKENS or h.dtype != torch.bfloat16:

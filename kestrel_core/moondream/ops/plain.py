@@ -1,11 +1,12 @@
 """The steps of `ops.protocol.Fused` in plain torch, on any device: what the kernels are tested against."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from kestrel_core.moondream.lora import TARGETS, LowRank, Target, grouped
 from kestrel_core.moondream.ops.protocol import (
     Cells,
     Heads,
@@ -14,6 +15,7 @@ from kestrel_core.moondream.ops.protocol import (
     RotaryTables,
     Rotated,
     Scaled,
+    StepAdapters,
     TauWeights,
 )
 
@@ -94,8 +96,61 @@ def route(scores: Tensor, top: int) -> tuple[Tensor, Tensor]:
     return ids.int(), F.softmax(best, dim=-1, dtype=torch.float32).to(scores.dtype)
 
 
-def experts(h: Tensor, ids: Tensor, weights: Tensor, fc1: Tensor, fc2: Tensor) -> Pairs:
-    return grouped_experts(h, ids, weights, fc1, fc2, geglu, invert)
+def experts(
+    h: Tensor,
+    ids: Tensor,
+    weights: Tensor,
+    fc1: Tensor,
+    fc2: Tensor,
+    adapters: StepAdapters | None = None,
+) -> Pairs:
+    if adapters is None:
+        return grouped_experts(h, ids, weights, fc1, fc2, geglu, invert)
+    order, ends = sort_pairs(ids, len(fc1))
+    of_row, expert_of_row = adapters.rows.of_token[order // ids.shape[1]], ids.flatten()[order]
+    x = h[order // ids.shape[1]]
+    u = _grouped(x, fc1, ends)
+    _adapt_pairs(u, x, of_row, expert_of_row, adapters.of("expert_fc1"))
+    inner = geglu(u)
+    values = _grouped(inner, fc2, ends)
+    _adapt_pairs(values, inner, of_row, expert_of_row, adapters.of("expert_fc2"))
+    return Pairs(values, weights, invert(order))
+
+
+def _adapt_pairs(y: Tensor, x: Tensor, of_row: Tensor, expert_of_row: Tensor, low_rank: LowRank) -> None:
+    """Add to each row of y what its adapter has for its expert. Asks the host."""
+    num_experts = low_rank.a.shape[1]
+    for key, members in grouped(torch.where(of_row > 0, of_row * num_experts + expert_of_row, 0)):
+        a, b = (stack[divmod(key, num_experts)] for stack in low_rank)
+        y.index_add_(0, members, F.linear(F.linear(x[members], a), b))
+
+
+def shrink(inputs: Mapping[Target, Tensor], adapters: StepAdapters, low: Tensor | None) -> Tensor:
+    """[1, tokens, targets * the largest rank]."""
+    for target, x in inputs.items():
+        a, _ = adapters.of(target)
+        if low is None:
+            low = x.new_zeros((1, len(x), len(TARGETS) * a.shape[1]))
+        columns = _columns(target, a.shape[1])
+        for index, members in adapters.rows.groups:
+            low[0, members, columns] = F.linear(x[members], a[index])
+    assert low is not None
+    return low
+
+
+def expand(y: Tensor, low: Tensor, targets: Sequence[Target], adapters: StepAdapters, beside: bool) -> None:
+    start = 0
+    for target in targets:
+        _, b = adapters.of(target)
+        part = y[:, start : start + b.shape[1]]
+        for index, members in adapters.rows.groups:
+            part.index_add_(0, members, F.linear(low[0, members, _columns(target, b.shape[2])], b[index]))
+        start += b.shape[1] if beside else 0
+
+
+def _columns(target: Target, rank: int) -> slice:
+    start = TARGETS.index(target) * rank
+    return slice(start, start + rank)
 
 
 def grouped_experts(

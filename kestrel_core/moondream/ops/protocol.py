@@ -4,9 +4,12 @@
 over memory. Both are modules of functions with these signatures, which are handed to the fast paths.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from torch import Tensor, nn
+
+from kestrel_core.moondream.lora import AdapterRows, LowRank, Target
 
 
 class Norm(NamedTuple):
@@ -68,6 +71,16 @@ class Rotated(NamedTuple):
     inner: Tensor  # [tokens, inner_dim]
 
 
+class StepAdapters(NamedTuple):
+    """The adapters of a step's tokens in one block."""
+
+    rows: AdapterRows
+    layer: int
+
+    def of(self, target: Target) -> LowRank:
+        return self.rows.blocks[self.layer][target]
+
+
 class Fused(Protocol):
     name: str
 
@@ -110,4 +123,29 @@ class Fused(Protocol):
         """Each token's best experts, int32, and the softmax of their scores, both [tokens, top]."""
         ...
 
-    def experts(self, h: Tensor, ids: Tensor, weights: Tensor, fc1: Tensor, fc2: Tensor) -> Pairs: ...
+    def experts(
+        self,
+        h: Tensor,
+        ids: Tensor,
+        weights: Tensor,
+        fc1: Tensor,
+        fc2: Tensor,
+        adapters: StepAdapters | None = None,
+    ) -> Pairs: ...
+
+    def shrink(self, inputs: Mapping[Target, Tensor], adapters: StepAdapters, low: Tensor | None) -> Tensor:
+        """The A matrices of these targets times their inputs, as numbers that `expand` takes.
+
+        They are added to those in `low`, if that is given. Targets with the same input come first.
+        """
+        ...
+
+    def expand(
+        self, y: Tensor, low: Tensor, targets: Sequence[Target], adapters: StepAdapters, beside: bool
+    ) -> None:
+        """Add the B matrices of these targets, times what `shrink` made of their inputs, to rows of y.
+
+        With `beside`, their outputs are the first columns of y, one target's behind the other's; without,
+        every target has all columns of y. Rows without an adapter are left alone.
+        """
+        ...

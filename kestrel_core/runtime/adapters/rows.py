@@ -4,15 +4,16 @@ Tokens of one adapter are gathered into tiles, which kernels compute one by one.
 it at fixed places, with as many tiles as there can be.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from kestrel_core.loop.step import Span
 from kestrel_core.moondream.lora import AdapterRows, Stacks
-from kestrel_core.runtime.staging import Arrays, Field, Staging, send
+from kestrel_core.runtime.staging import Arrays, Field, Staging
 
 Indices = np.ndarray[Any, np.dtype[np.int32]]
 
@@ -60,28 +61,28 @@ class TiledRows:
         self._staging = Staging([("adapters", fields)], stacks.numbers.device)
 
     def stage(self, spans: Sequence[Span], num_tokens: int) -> None:
-        """Bring to the fixed places what `staged` tells. The tokens behind those of the spans have none."""
+        """Bring the adapters of a step to the fixed places. Tokens behind those of the spans have none."""
         arrays = self._staging.open()
         for name, values in self._lay_out(spans, num_tokens).items():
             arrays[name][: len(values)] = values
         self._staging.send("adapters")
 
     def staged(self, num_tokens: int) -> AdapterRows:
-        """The fixed places, for steps of so many tokens."""
-        of_token, order, tiles = (self._staging.tensors[name] for name in NAMES)
-        tiles = tiles[: num_tiles(num_tokens, self._stacks.max_adapters)]
-        size = tile_size(num_tokens)
-        return AdapterRows(
-            self._stacks.blocks, of_token[:num_tokens], order[:num_tokens], tiles, size, self._stacks
-        )
+        """The fixed places, as a step of so many tokens uses them."""
+        lengths = (num_tokens, num_tokens, num_tiles(num_tokens, self._stacks.max_adapters))
+        placed = {
+            name: self._staging.tensors[name][:length] for name, length in zip(NAMES, lengths, strict=True)
+        }
+        return self.rows(placed, num_tokens)
 
-    def send(self, spans: Sequence[Span]) -> AdapterRows:
-        """The adapters of a step that is not captured."""
-        num_tokens = sum(span.stop - span.start for span in spans)
-        sent = send(self._lay_out(spans, num_tokens), self._stacks.numbers.device)
-        return AdapterRows(
-            self._stacks.blocks, *(sent[name] for name in NAMES), tile_size(num_tokens), self._stacks
-        )
+    def pack(self, spans: Sequence[Span]) -> Arrays:
+        """What `rows` takes, once it is sent, for a step that is not captured."""
+        return self._lay_out(spans, sum(span.stop - span.start for span in spans))
+
+    def rows(self, tensors: Mapping[str, Tensor], num_tokens: int) -> AdapterRows:
+        of_token, order, tiles = (tensors[name] for name in NAMES)
+        stacks = self._stacks
+        return AdapterRows(stacks.blocks, of_token, order, tiles, tile_size(num_tokens), stacks)
 
     def _lay_out(self, spans: Sequence[Span], num_tokens: int) -> Arrays:
         size, used = tile_size(num_tokens), of_tokens(spans)
