@@ -26,6 +26,7 @@ from kestrel_tools.parity.subject import Subject
 from kestrel_tools.progress import loading
 
 BFLOAT16_TOLERANCE = 5e-2
+FLOAT32_GAP = 1e-4  # of choices whose golden values are not known
 
 
 @torch.inference_mode()
@@ -50,12 +51,13 @@ def parity(options: ParityOptions, engine: RuntimeConfig, console: Console) -> b
     else:
         report = Report("relative RMS", BFLOAT16_TOLERANCE)
         judge = Judge(model.network, language, BFLOAT16_TOLERANCE)
-    adapter = read_golden_adapter(layout.adapter_files(folder), config, dtype, report)
+    files = layout.adapter_files(folder)
+    adapter = read_golden_adapter(files, config.text, dtype, report)
     runtime = TorchRuntime(
         model.network,
         1 + -(-config.text.max_context // page_size),
         page_size,
-        stacks=adapter and Stacks(config.text, 1, adapter.rank, model.device, dtype),
+        stacks=Stacks(config.text, 1, adapter.rank, model.device, dtype) if adapter else None,
     )
     golden = {} if exact else embeddings(folder, layout.EMBEDDINGS)
     subject = Subject(model.network, model.device, runtime.encode_image, golden, adapter)
@@ -68,7 +70,8 @@ def parity(options: ParityOptions, engine: RuntimeConfig, console: Console) -> b
         check_runs(runs, language, drive(runtime, config.image_prefix_length), report, judge)
     if options.engine:
         with products:
-            check_engine(model, runs, runtime.encode_image, engine, report, judge, console)
+            judging = judge or Judge(model.network, language, FLOAT32_GAP)
+            check_engine(model, runs, runtime.encode_image, files, engine, report, judging, exact, console)
     told = f"{options.device}, {options.dtype}{' (float32 products, rounded once)' * rounds}"
     console.print(report.table(f"Moondream {config.generation}, {told}"))
     document = {"folder": folder.name, "device": options.device, "dtype": options.dtype}
