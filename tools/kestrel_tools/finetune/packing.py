@@ -4,7 +4,7 @@ All lessons about a picture stand behind the same prefix: each sees the prefix a
 continue from the prefix. So most of the work, which is the picture's, is done once for all of them.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,6 +16,8 @@ from kestrel_core.moondream.model import Moondream
 from kestrel_core.runtime.batch import embed_inputs
 
 from .lessons import Lesson, Read
+
+ALIKE = 16  # lessons whose lengths differ by less are computed together
 
 
 class Group(NamedTuple):
@@ -70,51 +72,62 @@ class PackedAttention:
 
     def __init__(self, groups: Sequence[Group], prefix: int, device: torch.device) -> None:
         with_picture = [group for group in groups if group.picture is not None]
-        assert list(groups[: len(with_picture)]) == with_picture, "pictures come first"
-        lengths = [[len(lesson.inputs) for lesson in group.lessons] for group in with_picture]
-        bare = [[len(lesson.inputs)] for group in groups if group.picture is None for lesson in group.lessons]
+        assert all(group.picture is not None for group in groups[: len(with_picture)]), "pictures come first"
         self._num_pictures = len(with_picture)
         self._num_image_tokens = len(with_picture) * prefix
-        first_bare = self._num_image_tokens + sum(map(sum, lengths))
-        self._behind = _Words(lengths, self._num_image_tokens, device) if lengths else None
-        self._bare = _Words(bare, first_bare, device) if bare else None
+        self._words = list(_alike(groups, self._num_image_tokens, device))
 
     def __call__(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        gqa, out = q.shape[1] != k.shape[1], []
-        if self._behind is not None:
+        gqa, mixed = q.shape[1] != k.shape[1], torch.empty_like(q)
+        prefixes: Sequence[Tensor] = ()
+        if self._num_pictures:
             end, shape = self._num_image_tokens, (self._num_pictures, -1)
-            qs, ks, vs = (part[:end].unflatten(0, shape).transpose(1, 2) for part in (q, k, v))
-            mixed = F.scaled_dot_product_attention(qs, ks, vs, enable_gqa=gqa)
-            out += [mixed.transpose(1, 2).flatten(0, 1), self._behind.attend(q, k, v, (ks, vs), gqa)]
-        if self._bare is not None:
-            out.append(self._bare.attend(q, k, v, (), gqa))
-        return torch.cat(out)
+            qs, *prefixes = (part[:end].unflatten(0, shape).transpose(1, 2) for part in (q, k, v))
+            images = F.scaled_dot_product_attention(qs, *prefixes, enable_gqa=gqa)
+            mixed[:end] = images.transpose(1, 2).flatten(0, 1)
+        for words in self._words:
+            mixed[words.tokens] = words.attend(q, k, v, prefixes, gqa)
+        return mixed
 
 
 class _Words:
-    """The words of several groups, padded to one length so that one call computes all of them."""
+    """Lessons of about one length, padded to the longest, so that one call computes all of them.
 
-    def __init__(self, groups: Sequence[Sequence[int]], first: int, device: torch.device) -> None:
-        """`groups` have the lengths of their lessons; `first` is their first token."""
-        longest = max(map(sum, groups))
-        at = torch.zeros((len(groups), longest), dtype=torch.long)
-        own = torch.eye(longest, dtype=torch.bool).repeat(len(groups), 1, 1)  # padding sees itself
-        inside = torch.zeros((len(groups), longest), dtype=torch.bool)
-        for row, lengths in enumerate(groups):
-            count = sum(lengths)
-            lesson = torch.repeat_interleave(torch.arange(len(lengths)), torch.tensor(lengths))
-            own[row, :count, :count] = (lesson[:, None] == lesson).tril()
-            at[row, :count] = torch.arange(first, first + count)
-            inside[row, :count] = True
-            first += count
-        self._at, self._own, self._inside = at.to(device), own.to(device), inside.to(device)
+    A lesson's prefix is repeated for it, which costs less than scores between lessons that no one reads.
+    """
 
-    def attend(self, q: Tensor, k: Tensor, v: Tensor, prefix: Sequence[Tensor], gqa: bool) -> Tensor:
-        """`prefix`: keys and values of the groups' pictures, [groups, heads, prefix, head_dim]."""
+    def __init__(
+        self, starts: Sequence[int], lengths: Sequence[int], pictures: Sequence[int], device: torch.device
+    ) -> None:
+        """`pictures` number the lessons' prefixes, where they have any."""
+        ends = torch.tensor(lengths)[:, None]
+        offsets = torch.arange(max(lengths))
+        # Padding repeats a lesson's last token, behind it, where its own tokens do not look.
+        at, inside = torch.tensor(starts)[:, None] + offsets.minimum(ends - 1), offsets < ends
+        self._at, self._inside, self.tokens = at.to(device), inside.to(device), at[inside].to(device)
+        self._pictures = torch.tensor(pictures, device=device) if pictures else None
+        self._own = torch.ones((len(offsets), len(offsets)), dtype=torch.bool, device=device).tril()
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, prefixes: Sequence[Tensor], gqa: bool) -> Tensor:
+        """`prefixes`: keys and values of all pictures, [pictures, heads, prefix, head_dim] both."""
         q, k, v = (part[self._at].transpose(1, 2) for part in (q, k, v))
-        seen = self._own[:, None]
-        if prefix:
-            k, v = torch.cat((prefix[0], k), 2), torch.cat((prefix[1], v), 2)
-            seen = F.pad(seen, (prefix[0].shape[2], 0), value=True)
+        seen = self._own
+        if self._pictures is not None:
+            k, v = (torch.cat((of[self._pictures], own), 2) for of, own in zip(prefixes, (k, v), strict=True))
+            seen = F.pad(seen, (prefixes[0].shape[2], 0), value=True)
         mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=seen, enable_gqa=gqa)
         return mixed.transpose(1, 2)[self._inside]
+
+
+def _alike(groups: Sequence[Group], first: int, device: torch.device) -> Iterator[_Words]:
+    """The lessons by their length. `first` is the first token that is no picture's."""
+    found: dict[tuple[bool, int], list[tuple[int, int, int]]] = {}
+    for number, group in enumerate(groups):
+        for lesson in group.lessons:
+            length = len(lesson.inputs)
+            key = (group.picture is not None, -(-length // ALIKE))
+            found.setdefault(key, []).append((first, length, number))
+            first += length
+    for (has_picture, _), lessons in found.items():
+        starts, lengths, pictures = zip(*lessons, strict=True)
+        yield _Words(starts, lengths, pictures if has_picture else (), device)
