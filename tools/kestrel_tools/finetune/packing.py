@@ -11,13 +11,17 @@ from typing import NamedTuple
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.runtime.batch import embed_inputs
 
 from .lessons import Lesson, Read
 
-ALIKE = 16  # lessons whose lengths differ by less are computed together
+# Lessons whose lengths differ by less are computed together. On a GPU many calls cost more than padding does,
+# and cuDNN's attention costs most of all: it makes a plan for every shape, which takes milliseconds.
+ALIKE = {"cpu": 16, "cuda": 128}
+WITHOUT_CUDNN = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 
 
 class Group(NamedTuple):
@@ -78,6 +82,10 @@ class PackedAttention:
         self._words = list(_alike(groups, self._num_image_tokens, device))
 
     def __call__(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        with sdpa_kernel(WITHOUT_CUDNN):
+            return self._mixed(q, k, v)
+
+    def _mixed(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         gqa, mixed = q.shape[1] != k.shape[1], torch.empty_like(q)
         prefixes: Sequence[Tensor] = ()
         if self._num_pictures:
@@ -104,16 +112,25 @@ class _Words:
         offsets = torch.arange(max(lengths))
         # Padding repeats a lesson's last token, behind it, where its own tokens do not look.
         at, inside = torch.tensor(starts)[:, None] + offsets.minimum(ends - 1), offsets < ends
-        self._at, self._inside, self.tokens = at.to(device), inside.to(device), at[inside].to(device)
+        self._at, self._inside, self.tokens = (
+            at.flatten().to(device),
+            inside.to(device),
+            at[inside].to(device),
+        )
         self._pictures = torch.tensor(pictures, device=device) if pictures else None
         self._own = torch.ones((len(offsets), len(offsets)), dtype=torch.bool, device=device).tril()
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, prefixes: Sequence[Tensor], gqa: bool) -> Tensor:
         """`prefixes`: keys and values of all pictures, [pictures, heads, prefix, head_dim] both."""
-        q, k, v = (part[self._at].transpose(1, 2) for part in (q, k, v))
+        # index_select, whose gradient is a plain sum; that of indexing sorts the indices first.
+        shape = self._inside.shape
+        q, k, v = (part.index_select(0, self._at).unflatten(0, shape).transpose(1, 2) for part in (q, k, v))
         seen = self._own
         if self._pictures is not None:
-            k, v = (torch.cat((of[self._pictures], own), 2) for of, own in zip(prefixes, (k, v), strict=True))
+            k, v = (
+                torch.cat((of.index_select(0, self._pictures), own), 2)
+                for of, own in zip(prefixes, (k, v), strict=True)
+            )
             seen = F.pad(seen, (prefixes[0].shape[2], 0), value=True)
         mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=seen, enable_gqa=gqa)
         return mixed.transpose(1, 2)[self._inside]
@@ -125,7 +142,7 @@ def _alike(groups: Sequence[Group], first: int, device: torch.device) -> Iterato
     for number, group in enumerate(groups):
         for lesson in group.lessons:
             length = len(lesson.inputs)
-            key = (group.picture is not None, -(-length // ALIKE))
+            key = (group.picture is not None, -(-length // ALIKE[device.type]))
             found.setdefault(key, []).append((first, length, number))
             first += length
     for (has_picture, _), lessons in found.items():
