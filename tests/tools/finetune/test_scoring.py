@@ -84,6 +84,14 @@ def test_an_adapter_that_nobody_knows_is_no_score() -> None:
         outcomes(asking([UnknownAdapter("there is none")]), LINES[:1], "none", Console(quiet=True))
 
 
+def test_a_score_of_nothing_but_failures_is_none() -> None:
+    answers = asking([EngineFailed("broken"), EngineFailed("broken")])
+    with pytest.raises(EngineFailed, match="broken"):
+        outcomes(answers, LINES[:2], None, Console(quiet=True))
+    partly: Any = asking([EngineFailed("broken"), RIGHT[1]])
+    assert len(outcomes(partly, LINES[:2], None, Console(quiet=True))) == 2
+
+
 def test_the_table_shows_both_columns_and_a_wrong_answer() -> None:
     found = document(LINES, {"without": WRONG, "with": [*RIGHT[:3], WRONG[3]]})
     assert found["scores"][0] == {"name": "query exact", "of": 1, "without": 0.0, "with": 1.0}

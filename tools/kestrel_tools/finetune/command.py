@@ -130,8 +130,14 @@ def _check_folder(options: FinetuneOptions, kept: Path) -> None:
 
 def _read(options: FinetuneOptions, lessons: Lessons, console: Console) -> tuple[Data, Split]:
     def read(path: Path) -> Data:
-        size = path.stat().st_size if path.is_file() else 0
-        with counted(f"bytes of {path.name} checked", max(1, size), console) as advance:
+        size, done = path.stat().st_size if path.is_file() else 0, 0
+        with told(console) as tell:
+
+            def advance(num_bytes: int) -> None:
+                nonlocal done
+                done += num_bytes
+                tell(f"checking the lines of {path.name}: {done / size:.0%}")
+
             return read_data(path, builtin_skills(), lessons, advance)
 
     data = read(options.data)

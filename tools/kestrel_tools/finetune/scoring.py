@@ -44,7 +44,7 @@ class Hits(NamedTuple):
 def outcomes(
     answers: Answers, lines: Sequence[Asked], adapter: str | None, console: Console
 ) -> list[Outcome]:
-    """Asks every line. An adapter that cannot be used raises; any other error is a wrong answer."""
+    """Asks every line. What is refused is a wrong answer, unless all are, or the adapter is."""
     found: list[Outcome] = []
     what = "answers" if adapter is None else "answers with the adapter"
     with counted(what, len(lines), console) as advance:
@@ -55,6 +55,8 @@ def outcomes(
                     raise answer.outcome
                 found.append(answer.outcome)
             advance(len(chunk))
+    if found and isinstance(found[0], KestrelError) and all(isinstance(one, KestrelError) for one in found):
+        raise found[0]  # nothing is answered, so there is nothing to score
     return found
 
 
