@@ -1,34 +1,15 @@
-"""Adapters with seeded random numbers, large enough to change what a tiny model says."""
+"""Random adapters for runtimes: room for a few, and some to load."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import torch
+from lora_rows import random_adapter
 
 from kestrel_core.loop.step import Runtime
 from kestrel_core.moondream.config import TextConfig
-from kestrel_core.moondream.lora import TARGETS, Adapter, LowRank, Stacks, Target, rank_of, target_shapes
+from kestrel_core.moondream.lora import Adapter, Stacks, Target
 
 MAX_ADAPTERS, MAX_RANK = 3, 8
-
-
-def random_adapter(
-    config: TextConfig, rank: int, targets: Sequence[Target] = TARGETS, seed: int = 0
-) -> Adapter:
-    generator = torch.Generator().manual_seed(seed)
-
-    def randn(shape: tuple[int, ...], scale: float) -> torch.Tensor:
-        return scale * torch.randn(shape, generator=generator)
-
-    blocks = []
-    for layer in range(config.n_layers):
-        block: dict[Target, LowRank] = {}
-        for target, shape in target_shapes(config, layer).items():
-            if target in targets:
-                own = rank_of(config, target, rank)
-                a = randn(shape.a(own), shape.in_dim**-0.5)
-                block[target] = LowRank(a, randn(shape.b(own), 0.5 * own**-0.5))
-        blocks.append(block)
-    return Adapter(f"adapter {seed}", rank, blocks)
 
 
 def some_adapters(config: TextConfig) -> dict[int, Adapter]:

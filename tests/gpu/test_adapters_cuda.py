@@ -6,14 +6,19 @@ import logging
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
-from random_adapters import MAX_ADAPTERS, empty_stacks, load_all, random_adapter, some_adapters
+from lora_rows import random_adapter
+from random_adapters import MAX_ADAPTERS, empty_stacks, load_all, some_adapters
 from storms import Pictures, Storm
 from tiny import tiny_config, tiny_model
 from torch.profiler import ProfilerActivity, profile
 
+from kestrel_core.build import assemble_engine, open_model
+from kestrel_core.config import RuntimeConfig
+from kestrel_core.intake.models import MODELS
 from kestrel_core.loop.step import Kind, PreparedImage, Readout, Running, Sampling, Span, StepPlan
 from kestrel_core.moondream.config import MoEConfig
 from kestrel_core.moondream.fast_text import FastText
@@ -48,6 +53,11 @@ def exact_products() -> Iterator[None]:
 @pytest.fixture(params=CONFIGS.values(), ids=CONFIGS)
 def model(request: pytest.FixtureRequest) -> Moondream:
     return tiny_model(request.param, seed=2).cuda()
+
+
+def needs_flashinfer() -> None:
+    if importlib.util.find_spec("flashinfer") is None:
+        pytest.skip("FlashInfer is not installed here")
 
 
 def make(model: Moondream, stacks: Stacks | None, graphs: bool = True, warm: bool = True) -> CudaRuntime:
@@ -141,8 +151,7 @@ def test_a_storm_with_adapters_gives_what_the_plain_runtime_gives(
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_a_storm_in_bfloat16_stays_near_the_plain_runtime(name: str) -> None:
-    if importlib.util.find_spec("flashinfer") is None:
-        pytest.skip("FlashInfer is not installed here")
+    needs_flashinfer()
     model = tiny_model(CONFIGS[name], seed=2, dtype=torch.bfloat16).cuda()
     storm = Storm(model.config, *both(model), 5, 6, overlaps=True, num_adapters=MAX_ADAPTERS)
     storm.run(120)
@@ -257,3 +266,30 @@ def test_memory_does_not_grow_with_adapters_after_warming_up(model: Moondream) -
         load_all(ours, some_adapters(model.config.text))
     assert torch.cuda.memory_reserved() <= 1.02 * before
     assert ours.used_bytes == pytest.approx(ours.planned_bytes, rel=0.05)
+
+
+@pytest.mark.parametrize("name", ["moondream2", "moondream3-preview"])
+def test_a_full_size_engine_has_room_for_adapters_and_stays_within_its_plan(
+    name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    needs_flashinfer()
+    required = {"flashinfer": "required", "cuda_graphs": "required", "compile": "required"}
+    config = RuntimeConfig(
+        model=name, device="cuda", weights="random", adapters=str(tmp_path), max_batch_size=16, **required
+    )
+    with caplog.at_level(logging.WARNING, "kestrel"):
+        engine = assemble_engine(open_model(config), config)
+    assert [record.message for record in caplog.records if record.name.startswith("kestrel")] == []
+    assert engine.in_use()["graphs"] == "on" and engine.in_use()["adapters"].startswith("8 x rank 32, ")
+    pages = list(range(1, 60))
+    engine.runtime.adapter_loader(1)(random_adapter(MODELS[name].config.text, 16))
+    for adapter in (0, 1):
+        prompt = Span(Running(1, pages, adapter=adapter), 0, 40, [7] * 40, None, TOKEN)
+        decode = Span(Running(1, pages, adapter=adapter), 40, 41, None, None, TOKEN)
+        for span in (prompt, decode):
+            assert engine.runtime.launch(StepPlan([span])).collect()[1].finite
+    metrics = engine.metrics()
+    print(f"{name}: {metrics['device_bytes_planned'] / 2**30:.2f} GiB planned, {engine.in_use()['adapters']}")
+    assert metrics["device_bytes_used"] == pytest.approx(metrics["device_bytes_planned"], rel=0.05)
+    engine.close()
+    engine.runtime.close()
