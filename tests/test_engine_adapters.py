@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from lora_rows import random_adapter
+from random_adapters import random_adapter
 from tiny import tiny_config, tiny_engine
 
 from kestrel_core.engine import InferenceEngine

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from lora_rows import random_adapter
-from random_adapters import MAX_ADAPTERS, empty_stacks, load_all, some_adapters
+from random_adapters import MAX_ADAPTERS, empty_stacks, load_all, random_adapter, some_adapters
 from storms import Pictures, Storm
 from tiny import tiny_config, tiny_model
 from torch.profiler import ProfilerActivity, profile

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 import torch
-from lora_rows import random_adapter
-from random_adapters import empty_stacks, load_all, some_adapters
+from random_adapters import empty_stacks, load_all, random_adapter, some_adapters
 from storms import Pictures
 from tiny import tiny_config, tiny_model
 

@@ -171,11 +171,12 @@ def _check_text(
 def _check_adapter(
     golden: Golden, expected: dict[str, Any], prepared: dict[str, PreparedImage], subject: Subject
 ) -> None:
-    """The prompts of `lora`, whose image is computed with the adapter too, unless the label says otherwise."""
+    """The prompts of `lora`; its image has the adapter too, unless the label says otherwise."""
     image = prepared.get(expected.get("image", ""))
     labels = [label for label in expected if f"lora.{label}.logits" in golden]
     if subject.adapter is None or image is None or not labels:
-        return golden.report.absent("adapter first logits", "not all of adapter, image and logits are there")
+        golden.report.absent("adapter first logits", "not all of adapter, image and logits are there")
+        return
     for label in labels:
         adapted = subject.adapted(not label.endswith(BASE_PREFIX))
         hidden = subject.prefill(image, expected[label]["prompt_ids"], adapted)

@@ -1,4 +1,4 @@
-"""Small parts of a Moondream 2 golden folder, each by itself: `unit.safetensors`, as its README describes it."""
+"""Small parts of a Moondream 2 golden folder, each by itself: those of `unit.safetensors`."""
 
 import re
 from dataclasses import replace

@@ -13,6 +13,7 @@ from kestrel_core.intake.images import ImageLimits, decode_image
 from kestrel_core.loop.step import PreparedImage
 from kestrel_core.moondream.checkpoint.weights import unscale_float8
 from kestrel_core.moondream.crops.cutting import choose_tiling, cut_crops
+from kestrel_core.moondream.lora import no_adapters
 from kestrel_core.moondream.moe import MoE
 from kestrel_core.moondream.text import TextAttention, rotary_at
 from kestrel_core.moondream.vision import pool, stitch
@@ -114,7 +115,9 @@ def _check_attention(golden: Golden, subject: Subject) -> None:
         mixed = F.scaled_dot_product_attention(
             q[None], k[None], v[None], attn_mask=g["mask"].to(subject.device), enable_gqa=len(q) != len(k)
         )
-        report.close("attention", f"{case} out", attn.output(mixed[0].transpose(0, 1)), g["out"])
+        report.close(
+            "attention", f"{case} out", attn.output(mixed[0].transpose(0, 1), x, no_adapters), g["out"]
+        )
 
 
 def _check_experts(golden: Golden, subject: Subject) -> None:

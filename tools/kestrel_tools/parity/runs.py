@@ -36,6 +36,14 @@ class GoldenRun:
     inputs: tuple[Input, ...] | None = None  # a prompt that no skill makes
     adapter: Adapter | None = None
     on_image: bool = True  # False: the image prefix is computed without the adapter
+    is_golden: bool = True  # False: only the request is golden, and its answer is not known
+
+    @property
+    def whose(self) -> str:
+        """For the name of a stage: whether the run has an adapter, and the golden one."""
+        if self.adapter is None:
+            return ""
+        return "adapter " if self.is_golden else "other adapters "
 
     @property
     def image(self) -> PreparedImage | None:
