@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from kestrel_core.protocol.arguments import Argument
 from kestrel_core.protocol.errors import (
+    AdapterUnreachable,
+    BadAdapter,
     BadCheckpoint,
     BadImage,
     Cancelled,
@@ -56,8 +58,10 @@ LATE = {
 }
 
 __all__ = [
+    "AdapterUnreachable",
     "Answer",
     "Argument",
+    "BadAdapter",
     "BadCheckpoint",
     "BadImage",
     "Box",

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, wraps
+from pathlib import Path
 from typing import Any, TypeVar, get_args, get_type_hints
 
 from kestrel_core.intake.models import DEFAULT, MODELS
@@ -17,6 +18,7 @@ from kestrel_core.protocol.errors import InvalidRequest
 from kestrel_core.protocol.names import nearest
 
 PREFIX = "KESTREL_"
+API_KEY = "MOONDREAM_API_KEY"  # a variable, and no option: what is configured is shown, and this is secret
 RENAMED = {"weights_path": "model_path", "max_seq_length": "max_context"}  # names of older versions
 # Kubernetes sets such variables in every pod beside a service called `kestrel`; no user wrote them.
 SERVICE_LINK = re.compile(r"KESTREL_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)\w*)?)")
@@ -122,6 +124,15 @@ class RuntimeConfig:
     def num_image_workers(self) -> int:
         return self.image_workers or min(max(2, (os.cpu_count() or 2) // 2), 8)
 
+    @property
+    def adapters_folder(self) -> Path | None:
+        """The one that is named, or that the model brings with it. A folder that is not there holds none."""
+        if self.adapters is not None:
+            return Path(self.adapters)
+        known = MODELS.get(self.model)
+        is_other = self.model_path is not None or self.weights == "random"
+        return None if known is None or is_other else known.adapters
+
     @classmethod
     def from_strings(cls, values: Mapping[str, str]) -> "RuntimeConfig":
         """From texts by field name, as Triton's parameters are."""
@@ -151,6 +162,11 @@ class RuntimeConfig:
         if devices:
             chosen["device"] = _own_device(devices, instance, chosen.get("device"))
         return cls.from_strings(chosen)
+
+
+def moondream_api_key() -> str | None:
+    """For adapters that Moondream hosts; without it none of them is asked for."""
+    return os.environ.get(API_KEY) or None
 
 
 def variable(option: str) -> str:

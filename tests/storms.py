@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import pytest
 import torch
 from torch import Tensor
 
@@ -65,6 +66,7 @@ class Life:
     slot: int
     image: PreparedImage | None
     inputs: list[Input]
+    adapter: int = 0
     pages: list[int] = field(default_factory=list)
     computed: int = 0
     num_reading: int = 0  # readouts under way
@@ -81,7 +83,9 @@ class Storm:
         seed: int,
         max_batch: int,
         overlaps: bool,
+        num_adapters: int = 0,
     ) -> None:
+        self._num_adapters = num_adapters
         self._rng = random.Random(seed)
         self._config = config
         self._prefix = config.image_prefix_length
@@ -145,6 +149,8 @@ class Storm:
             key = rng.choice(["1", "2", BAD, None, None])
             image = None if key is None else PreparedImage(key, np.zeros(0, np.uint8), (1, 1))
             life = self._lives[slot] = Life(slot, image, self._words(rng.randint(1, 6)))
+            if self._num_adapters:
+                life.adapter = rng.randint(0, self._num_adapters)
             spans += [(life, span) for span in self._continue(life)]
         if rng.random() < 0.7:
             rng.shuffle(spans)  # the order is the planner's affair
@@ -161,7 +167,7 @@ class Storm:
             life.computed = at + 1
             life.num_reading += 1
             sampling, draw = self._how()
-            running = Running(life.slot, life.pages, sampling)
+            running = Running(life.slot, life.pages, sampling, life.adapter)
             return [Span(running, at, at + 1, None, None, self._readout(), draw)]
         if rng.random() < 0.1:
             life.inputs += self._words(rng.randint(1, 3))  # a second prompt
@@ -170,7 +176,8 @@ class Storm:
         if known > 40 or not self._grow(life, known + 1):
             return []
         if life.computed < offset:
-            spans.append(Span(Running(life.slot, life.pages), 0, offset, None, life.image))
+            running = Running(life.slot, life.pages, adapter=life.adapter)
+            spans.append(Span(running, 0, offset, None, life.image))
             life.computed = offset
         start = life.computed
         stop = known if rng.random() < 0.7 else rng.randint(start, known)
@@ -179,7 +186,7 @@ class Storm:
             readout = self._readout() if stop == known else None
             life.num_reading += stop == known
             sampling, draw = self._how()
-            running = Running(life.slot, life.pages, sampling)
+            running = Running(life.slot, life.pages, sampling, life.adapter)
             spans.append(Span(running, start, stop, fed, None, readout, draw))
             life.computed = stop
         return spans
@@ -233,3 +240,15 @@ class Storm:
             logprobs=rng.choice((0, 0, 0, 4)),
         )
         return rng.choice((GREEDY, GREEDY, sampling)), rng.randrange(1000)
+
+
+def assert_same(span: Span, ours: Sample, theirs: Sample) -> None:
+    assert ours.finite == theirs.finite
+    if not ours.finite:
+        return
+    assert (ours.token, ours.coord, ours.size) == (theirs.token, theirs.coord, theirs.size), span
+    assert [token for token, _ in ours.top] == [token for token, _ in theirs.top]
+    assert (ours.logprob is None) == (theirs.logprob is None)
+    if ours.logprob is not None:
+        values = [ours.logprob, *(value for _, value in ours.top)]
+        assert values == pytest.approx([theirs.logprob, *(value for _, value in theirs.top)], abs=2e-4)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kestrel_core.config import RuntimeConfig
+from kestrel_core.intake.models import MODELS
 from kestrel_core.protocol.errors import InvalidRequest
 
 
@@ -38,6 +39,10 @@ def test_every_option_can_be_a_text() -> None:
         compile="off",
         vision_dtype="fp8",
         skills="count.py:COUNT",
+        adapters="adapters",
+        adapter_hub=True,
+        max_adapters=3,
+        max_adapter_rank=24,
         max_batch_size=2,
         max_context=100,
         kv_cache_tokens=1000,
@@ -140,6 +145,16 @@ def test_a_keyword_of_the_wrong_type_or_name_is_refused(options: dict[str, Any],
         dataclasses.replace(RuntimeConfig(), **options)
 
 
+def test_a_bundled_model_brings_its_adapters_unless_others_are_named() -> None:
+    own = MODELS["moondream-tiny"].adapters
+    assert own is not None
+    assert RuntimeConfig(model="moondream-tiny").adapters_folder == own
+    assert RuntimeConfig(model="moondream-tiny", adapters="mine").adapters_folder == Path("mine")
+    assert RuntimeConfig(model="moondream2").adapters_folder is None
+    assert RuntimeConfig(model="moondream-tiny", model_path="other").adapters_folder is None
+    assert RuntimeConfig(model="moondream-tiny", weights="random").adapters_folder is None
+
+
 def test_whole_numbers_are_numbers_and_paths_are_texts() -> None:
     config = RuntimeConfig(priority_s=3, model_path=Path("weights"))  # type: ignore[arg-type]
     assert (config.priority_s, config.model_path) == (3, "weights")
@@ -171,8 +186,6 @@ def test_a_variable_nobody_knows_is_refused(name: str, said: str) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        "KESTREL_ADAPTERS",  # later
-        "KESTREL_MAX_ADAPTER_RANK",
         "KESTREL_SERVICE_HOST",  # Kubernetes', beside a service of that name
         "KESTREL_SERVICE_PORT_HTTP",
         "KESTREL_PORT",

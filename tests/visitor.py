@@ -94,5 +94,5 @@ class Visitor:
 
     def _asked(self, request: Any) -> None:
         self.addresses.append(request.url)
-        if "/v1/" in request.url:
+        if "/v1/" in request.url and request.method == "POST":
             self.sent.append(request)

@@ -1,6 +1,8 @@
 """A client for the Triton model `moondream`: synchronous and asynchronous, typed, without torch."""
 
 from kestrel_core.protocol.errors import (
+    AdapterUnreachable,
+    BadAdapter,
     BadImage,
     Cancelled,
     DeadlinePassed,
@@ -35,9 +37,11 @@ from .client import Client, ClientStream
 from .exchange import Retry
 
 __all__ = [
+    "AdapterUnreachable",
     "Answer",
     "AsyncAnswerStream",
     "AsyncClient",
+    "BadAdapter",
     "BadImage",
     "Box",
     "Cancelled",

@@ -119,6 +119,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--max-tokens", type=int, metavar="N", help="limit of each text (default: the model's own)"
     )
+    parser.add_argument("--adapter", metavar="NAME", help="a LoRA adapter of the server's (default: none)")
     parser.add_argument(
         "--draw",
         type=Path,
@@ -199,11 +200,11 @@ def _ask_one(client: Client, image: Path, skill: str, options: argparse.Namespac
 
 def _arguments(skill: str, options: argparse.Namespace) -> dict[str, Any]:
     if skill not in SKILLS:
-        own = {name: getattr(options, name) for name in ("question", "object", "max_tokens")}
+        own = {name: getattr(options, name) for name in ("question", "object", "max_tokens", "adapter")}
         return own | dict(options.argument)
     given = {"question": options.question or QUESTION, "object": options.object or OBJECT}
     limit = {"max_tokens": options.max_tokens} if skill in STREAMED else {}
-    return {name: given[name] for name in SKILLS[skill]} | limit
+    return {name: given[name] for name in SKILLS[skill]} | limit | {"adapter": options.adapter}
 
 
 def draw_all(options: argparse.Namespace, asked: Sequence[Answered]) -> None:

@@ -14,9 +14,15 @@ import msgspec
 from starlette.types import Receive, Scope, Send
 
 from kestrel_core.protocol.asking import AnswerStream, AsyncCalls
-from kestrel_core.protocol.errors import BadImage, KestrelError
+from kestrel_core.protocol.errors import (
+    AdapterUnreachable,
+    BadAdapter,
+    BadImage,
+    KestrelError,
+    UnknownAdapter,
+)
 from kestrel_core.protocol.messages import Chunk, EngineResult, Request
-from kestrel_gateway.errors import ClientGone, blaming
+from kestrel_gateway.errors import ClientGone, UnknownModel, blaming
 from kestrel_gateway.options import GatewayOptions
 from kestrel_gateway.visits import Visit
 
@@ -59,7 +65,7 @@ async def answer_whole(
     upstream: AsyncCalls, request: Request, visit: Visit, receive: Receive
 ) -> EngineResult:
     """The answer in one piece. Raises `ClientGone` if nobody waits for it any more."""
-    with _blaming_picture(visit):
+    with _blaming_fields(visit):
         async with _watched(receive) as gone, await _unless(gone, upstream.open(request)) as stream:
             result: EngineResult = await _unless(gone, stream.result())
     visit.upstream = getattr(stream, "upstream", "")
@@ -93,7 +99,7 @@ class EventResponse:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async with _watched(receive) as gone:
             try:
-                with _blaming_picture(self._visit):
+                with _blaming_fields(self._visit):
                     async with await _unless(gone, self._upstream.open(self._request)) as stream:
                         await self._pass_on(stream, gone, send)
             except ClientGone:
@@ -148,12 +154,17 @@ class EventResponse:
 
 
 @contextmanager
-def _blaming_picture(visit: Visit) -> Iterator[None]:
-    """What a server says of a picture is about the field that it came in."""
+def _blaming_fields(visit: Visit) -> Iterator[None]:
+    """What a server says of a picture or an adapter is about the field that it came in."""
     try:
         yield
     except BadImage:
         with blaming(visit.picture_param):
+            raise
+    except (AdapterUnreachable, BadAdapter, UnknownAdapter) as error:
+        with blaming(visit.adapter_param):
+            if visit.adapter_param == "model" and isinstance(error, UnknownAdapter):
+                raise UnknownModel(str(error)) from None
             raise
 
 

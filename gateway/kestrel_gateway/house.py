@@ -13,7 +13,7 @@ from kestrel_gateway.drain import Drain
 from kestrel_gateway.errors import UnknownModel
 from kestrel_gateway.keys import Keys
 from kestrel_gateway.memory import Memory
-from kestrel_gateway.metrics import Metrics
+from kestrel_gateway.metrics import OTHER, Metrics
 from kestrel_gateway.options import GatewayOptions
 from kestrel_gateway.pictures import Pictures
 from kestrel_gateway.tallies import Tallies
@@ -53,8 +53,12 @@ class House:
     async def picture(self, value: Any) -> bytes:
         return await self.pictures.read(value)
 
-    def adapter_of(self, model: Any) -> str | None:
-        """The adapter in a model's name, `base/adapter`; the base has to be the one that is served."""
+    def adapter_of(self, model: Any, *others: Any) -> str | None:
+        """The adapter in a model's name, `base/adapter`; the base has to be the one that is served.
+
+        The base ends at the first slash: an adapter from a hub has one of its own. `others` are adapters
+        that the request names beside the model. They have to be the same one.
+        """
         if model is None or model == "":
             return None
         if not isinstance(model, str):
@@ -62,7 +66,17 @@ class House:
         base, _, adapter = model.partition("/")
         if base not in (self.model, ALIAS, UNSAID):
             raise UnknownModel(f'there is no model "{shown(model)}"; this server has {self.model}')
+        if adapter and any(other not in (None, "", adapter) for other in others):
+            named = f'model names the adapter "{shown(adapter)}"'
+            raise InvalidRequest(f"{named} and the setting adapter another one; send one of them")
         return adapter or None
+
+    def _listed(self, adapter: str | None) -> str:
+        """The adapter as metrics may call it: what callers write must not become a label."""
+        about = self.upstream.known
+        if adapter is None or (about is not None and adapter in about.adapters):
+            return adapter or ""
+        return OTHER
 
     async def admitted(self, request: Request, visit: Visit) -> Request:
         """The request as it is sent: permitted, with its id, its place in the caller's trace, a deadline."""
@@ -70,6 +84,7 @@ class House:
             visit.hold(len(request.image))
         request = self.keys.permitted(visit.key, request)
         visit.model = self.model
+        visit.adapter = self._listed(request.settings.adapter)
         visit.ask(request)
         return replace(
             request,

@@ -153,6 +153,9 @@ class Metrics:
         self._requests = make(
             Counter, "requests_total", "requests sent to the model", "model_name", "skill", "outcome"
         )
+        self._adapter_requests = make(
+            Counter, "adapter_requests_total", "requests with an adapter", "model_name", "adapter", "outcome"
+        )
         self._rejections = make(Counter, "rejections_total", "requests that got an error", "reason")
         self._http = make(Counter, "http_requests_total", "answers of any kind", "method", "path", "status")
         self._disconnects = make(
@@ -203,6 +206,8 @@ class Metrics:
         model, skill, usage = self._of(visit.model), visit.skill, visit.usage
         model.running.dec()
         self._requests.labels(visit.model, skill, visit.outcome).inc()
+        if visit.adapter:
+            self._adapter_requests.labels(visit.model, visit.adapter, visit.outcome).inc()
         if isinstance(image, bytes):
             self._image_bytes.labels(skill).observe(len(image))
         if visit.num_objects is not None:

@@ -57,9 +57,11 @@ async def read_request(house: House, skill: str, body: Body) -> Request:
     with errors.blaming("image_url"):
         image = await house.picture(given[0]) if given else None
     variant = _given(fields, "variant", None)
-    adapter = house.adapter_of(_given(fields, "model", variant))
+    model = _given(fields, "model", variant)
+    with errors.blaming("model"):
+        adapter = house.adapter_of(model, fields.get("adapter"), settings.get("adapter"))
     if adapter:
-        settings["adapter"] = adapter
+        fields["adapter"], settings["adapter"] = None, adapter
     stream = _given(fields, "stream", False)
     if "request_id" in fields:
         raise InvalidRequest("request_id is no field; send it as the header X-Request-Id")

@@ -44,10 +44,12 @@ class Visit:
     key: str = ""  # the name of the caller's key; empty where there are none
     skill: str = ""
     model: str = ""
+    adapter: str = ""  # as the server lists it; "other", where it lists none of that name
     upstream: str = ""
     is_stream: bool = False
     request: Request | None = None
     picture_param: str = "image_url"  # the field of the body that the picture came in
+    adapter_param: str = "adapter"  # the same for the adapter: `model`, where OpenAI's clients name it
     first_chunk_s: float | None = None  # from the beginning of the visit
     finish_reason: str = ""
     usage: Usage | None = None

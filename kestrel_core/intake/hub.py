@@ -55,7 +55,7 @@ def fetch_model(
 def _fetch(
     repository: HubRepository, model: str, weights: HubRepository, progress: Callable[[int, int], None] | None
 ) -> Path:
-    bar = None if progress is None else _reporting(progress)
+    bar = None if progress is None else reporting(progress)
     reason = "the cache holds only a part of it"
     for cached_only in (False, True):
         try:
@@ -71,7 +71,7 @@ def _fetch(
             )
         except Exception as error:  # any of several libraries may raise, down to the sockets
             if not cached_only:
-                reason = _reason(error)
+                reason = reason_of(error)
             continue
         # Without a listing of the repository from its server, the library returns whatever the cache has.
         if _is_complete(folder, repository):
@@ -83,7 +83,7 @@ def _fetch(
     )
 
 
-def _reason(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
     # Where the cache cannot help either, the library raises an error about that, caused by the first one.
     cause = (isinstance(error, LocalEntryNotFoundError) and error.__cause__) or error
     if isinstance(cause, HfHubHTTPError) and cause.response.status_code in (401, 403):
@@ -106,7 +106,7 @@ def _is_complete(folder: Path, repository: HubRepository) -> bool:
     return all((folder / file).is_file() for file in ("config.json", *shards))
 
 
-def _reporting(progress: Callable[[int, int], None]) -> type[Any]:
+def reporting(progress: Callable[[int, int], None]) -> type[Any]:
     """A silent progress bar that hands on the count of bytes."""
 
     class Reporting(tqdm):

@@ -39,17 +39,23 @@ class HubRepository:
 
 @dataclass(frozen=True, slots=True)
 class KnownModel:
-    """Its files are in `repository`, or come along with this package in `folder`."""
+    """Its files are in `repository`, or come along with this package in `folder`.
+
+    `adapters` is a folder of adapters that come along with it, served where no other folder is configured. A
+    folder that is not there holds none.
+    """
 
     name: str
     config: MoondreamConfig
     description: str
     repository: HubRepository | None = None
     folder: Path | None = None
+    adapters: Path | None = None
 
 
 DEFAULT = "moondream3-preview"
 DEMO = "moondream-tiny"
+BUNDLED = Path(__file__).parents[1] / "bundled" / DEMO
 
 MODELS = {
     model.name: model
@@ -76,7 +82,8 @@ MODELS = {
             DEMO,
             MOONDREAM_TINY,
             "comes along, answers about drawings, needs neither GPU nor download",
-            folder=Path(__file__).parents[1] / "bundled" / DEMO,
+            folder=BUNDLED,
+            adapters=BUNDLED / "adapters",
         ),
     )
 }

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from kestrel_core.loop.sequence import Prompt, Sequence, ThinkingReply
-from kestrel_core.loop.step import PreparedImage
+from kestrel_core.loop.step import Adapter, PreparedImage
 from kestrel_core.protocol.errors import Overloaded, ShuttingDown
 from kestrel_core.protocol.messages import Event, Request, Usage
 from kestrel_core.skills.spec import SkillSpec
@@ -46,6 +46,7 @@ class Ticket:
     num_bytes: int  # of the picture, as it came in
     arrived_s: float
     order: float  # the lowest is served first: the time of arrival, moved by the priority
+    adapter: Adapter | None = None  # once it is found, which is before anything is prepared
     prepared: PreparedRequest | None = None
     sequence: Sequence | None = None
     queued: bool = True
@@ -60,7 +61,8 @@ class Ticket:
     def phases(self, now_s: float) -> Iterator[Phase]:
         """Where its time went, in order and without gaps, up to its last token, or up to now if it has none.
 
-        It may wait twice: for a worker that prepares its picture, and then for a step.
+        It may wait twice: for its adapter to be found and for a worker that prepares its picture, and then
+        for its adapter to be loaded and for a step.
         """
         first_s = self.first_s or now_s
         ends: list[tuple[PhaseName, float]] = [

@@ -62,10 +62,13 @@ class Metrics:
     output_tokens: int = 0
     prefix_hits: int = 0
     prefix_misses: int = 0
+    adapter_loads: int = 0
+    adapter_load_failures: int = 0
     ttft_s: Histogram = field(default_factory=Histogram)
     inter_token_s: Histogram = field(default_factory=Histogram)
     queue_s: Histogram = field(default_factory=Histogram)
     image_decode_s: Histogram = field(default_factory=Histogram)
+    adapter_load_s: Histogram = field(default_factory=Histogram)
     request_s: dict[str, Histogram] = field(default_factory=lambda: defaultdict(Histogram))  # by skill
 
     def snapshot(self) -> dict[str, Any]:
@@ -99,6 +102,9 @@ GAUGES = {
     "pages_free": ("pages_free", "pages of the KV cache that hold nothing"),
     "pages_cached": ("pages_cached", "pages of the KV cache kept for equal beginnings"),
     "pages_used": ("pages_used", "pages of the KV cache that running requests need"),
+    "adapter_slots": ("adapter_slots", "adapters that the device has room for"),
+    "adapters_resident": ("adapters_resident", "adapters that are on the device"),
+    "adapter_waiting": ("adapter_waiting_requests", "requests whose adapter is not on the device yet"),
 }
 COUNTERS = {
     "steps": ("steps_total", "steps of the engine"),
@@ -110,6 +116,9 @@ COUNTERS = {
     "preemptions": ("preemptions_total", "requests put back to make room for others"),
     "images_encoded": ("images_encoded_total", "pictures that went through the vision encoder"),
     "vision_encode_s": ("vision_encode_seconds_total", "seconds of the vision encoder"),
+    "adapter_loads": ("adapter_loads_total", "adapters that were put on the device"),
+    "adapter_load_failures": ("adapter_load_failures_total", "adapters that could not be put there"),
+    "adapter_evictions": ("adapter_evictions_total", "adapters that made room for others"),
 }
 HISTOGRAMS = {
     "ttft_s": ("ttft_seconds", "from arrival to the first token"),
@@ -119,6 +128,7 @@ HISTOGRAMS = {
     ),
     "queue_s": ("queue_seconds", "from arrival to the first step"),
     "image_decode_s": ("image_decode_seconds", "to decode a picture and cut its crops"),
+    "adapter_load_s": ("adapter_load_seconds", "to put an adapter on the device"),
 }
 INFO = "kestrel_engine_info"
 LOST = "kestrel_lost_observations_total"

@@ -17,7 +17,7 @@ from kestrel_core.loop.sequence import Prompt, Sequence
 from kestrel_core.loop.step import PreparedImage, Sampling
 from kestrel_core.moondream.config import DialogConfig
 from kestrel_core.protocol.errors import EngineFailed, KestrelError, PromptTooLong, ShuttingDown, caused
-from kestrel_core.protocol.messages import Request, Settings
+from kestrel_core.protocol.messages import Settings
 from kestrel_core.skills.spec import Language
 
 MAX_RESUMED = 4  # requests that go on at once when there is room; each of them then lets others go on
@@ -153,7 +153,7 @@ class Preparation:
         """If not, the request is put aside. A picture whose KV is cached is given twice the room, because its
         request will begin sooner than those it would wait for.
         """
-        room = 2 if self._is_cached(root_of(ticket.request, key)) else 1
+        room = 2 if self._is_cached(root_of(ticket, key)) else 1
         with self._lock:
             if self.held_bytes <= room * self._max_bytes:
                 return True
@@ -181,9 +181,10 @@ class Preparation:
             self.start(ticket)
 
 
-def root_of(request: Request, image_key: str | None) -> Hashable:
+def root_of(ticket: Ticket, image_key: str | None) -> Hashable:
     """What every position depends on, and the salt: sequences of different roots share no KV."""
-    return request.cache_salt, request.settings.adapter, image_key
+    adapter = ticket.adapter  # it counts by what it is, whatever name it was asked for by
+    return ticket.request.cache_salt, adapter.identity if adapter is not None else None, image_key
 
 
 def make_sequence(ticket: Ticket, prepared: PreparedRequest, language: Language) -> Sequence:
@@ -200,9 +201,10 @@ def make_sequence(ticket: Ticket, prepared: PreparedRequest, language: Language)
         request_id=request.request_id,
         reply=reply,
         inputs=list(prepared.prompt.inputs),
-        root=root_of(request, image.key if image else None),
+        root=root_of(ticket, image.key if image else None),
         image=image,
         image_length=language.config.image_prefix_length if image else 0,
+        adapter=ticket.adapter,
         sampling=_sampling(request.settings, ticket.skill.greedy, language.config.dialog),
         order=ticket.order,
     )

@@ -7,18 +7,19 @@ number of chunks, then exactly one `Finished` or error. A sink must not block.
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import groupby
 from typing import Any
 
 from kestrel_core.intake.images import source_bytes
+from kestrel_core.loop.adapters import Adapters
 from kestrel_core.loop.deadlines import Deadlines
 from kestrel_core.loop.inbox import Inbox, PreparedRequest, Sink, Ticket
 from kestrel_core.loop.metrics import Metrics
+from kestrel_core.loop.one_by_one import Collected, launch_one_by_one
 from kestrel_core.loop.preparation import Preparation, PrepareImage, Workers, make_sequence
 from kestrel_core.loop.sequence import Outcome, Sequence
-from kestrel_core.loop.step import Runtime, Sample, StepInFlight, StepPlan
+from kestrel_core.loop.step import Adapter, Runtime, StepInFlight, StepPlan
 from kestrel_core.protocol.errors import (
     DeadlinePassed,
     EngineFailed,
@@ -58,7 +59,9 @@ class StepLoop:
         limits: QueueLimits,
         metrics: Metrics,
         clock: Callable[[], float] = time.monotonic,
+        adapters: Adapters | None = None,
     ) -> None:
+        """Without `adapters` every adapter is unknown."""
         self.runtime = runtime
         self.scheduler = scheduler
         self.metrics = metrics
@@ -66,6 +69,7 @@ class StepLoop:
         self._language = language
         self._limits = limits
         self._clock = clock
+        self._adapters = adapters
         self._inbox = Inbox(limits.max_count, limits.max_bytes)
         self._preparation = Preparation(
             language,
@@ -79,6 +83,7 @@ class StepLoop:
         )
         self._tickets: dict[Sequence, Ticket] = {}
         self._pending: StepInFlight | None = None
+        self._is_idle = True  # nothing is computed, and nothing can be before something arrives
         self._deadlines = Deadlines()
         self._thread: threading.Thread | None = None
         self._stopped = False
@@ -91,8 +96,12 @@ class StepLoop:
         """
         skill = self._skills.check(request)
         request = skill.with_defaults(request)
-        if request.settings.adapter is not None:
-            raise UnknownAdapter(f'adapter "{shown(request.settings.adapter)}" is not known to this server')
+        name = request.settings.adapter
+        if name is not None and self._adapters is None:
+            raise UnknownAdapter(
+                f'adapter "{shown(name)}" is not known: this server has no adapters; ask without one, or '
+                "serve with a folder of them (adapters)"
+            )
         now = self._clock()
         order = now + request.priority * self._limits.priority_s
         ticket = Ticket(request, sink, skill, source_bytes(request.image), now, order)
@@ -100,7 +109,10 @@ class StepLoop:
         timeout_s = request.timeout_s if request.timeout_s is not None else self._limits.default_timeout_s
         if timeout_s is not None:
             self._inbox.call(lambda: self._deadlines.add(now + timeout_s, ticket))
-        self._preparation.start(ticket)
+        if name is not None and self._adapters is not None:
+            self._adapters.find(ticket, name, self._go_on_with)
+        else:
+            self._preparation.start(ticket)
         return ticket
 
     def cancel(self, ticket: Ticket) -> None:
@@ -146,6 +158,13 @@ class StepLoop:
         """Bytes of the decoded pictures of these requests."""
         return self._preparation.held_bytes
 
+    @property
+    def num_waiting_for_adapters(self) -> int:
+        """Requests whose adapter is being looked for, or is not on the device."""
+        tickets = self._inbox.open_tickets()
+        finding = sum(t.adapter is None and t.request.settings.adapter is not None for t in tickets)
+        return finding + self.scheduler.num_waiting_for_adapters
+
     # The loop
 
     def _run(self) -> None:
@@ -166,16 +185,20 @@ class StepLoop:
         """When no request is open any more, and none will be."""
         if not self._stopped:
             self._stopped = True
+            if self._adapters is not None:
+                self._adapters.shut_down()
             self._preparation.shut_down()
             self.runtime.close()
 
     def step(self, wait: bool = False) -> None:
         """Launch the next step, then settle the one before it while the device is busy."""
-        self._admit_arrivals(wait and self._pending is None and not self._tickets)
+        self._admit_arrivals(wait and self._is_idle)
         plan = self.scheduler.plan()
         launched = self._launch(plan) if plan is not None else None
+        self._begin_loads()
         if self.runtime.overlaps:
             launched, self._pending = self._pending, launched
+        self._is_idle = plan is None and launched is None and not self.scheduler.num_running
         if launched is not None:
             self._publish(self.scheduler.commit(launched.collect()))
 
@@ -201,30 +224,21 @@ class StepLoop:
             log.exception("a step failed; its sequences are tried one by one")
             return self._launch_one_by_one(plan)
 
-    def _launch_one_by_one(self, plan: StepPlan) -> "Collected":
-        """Find whose fault it was.
-
-        A span that is computed again writes the same to the same cells. But the launch that failed may have
-        replaced what each slot sampled last, so the step before is collected first, and every input is given.
-        """
-        before: Mapping[int, Sample] = {}
-        if self._pending is not None:
-            before = self._pending.collect()
-            self._pending = Collected(before)
-        samples: dict[int, Sample] = {}
+    def _launch_one_by_one(self, plan: StepPlan) -> Collected:
+        self._pending, launched, errors = launch_one_by_one(self.runtime, plan, self._pending)
         by_slot = {sequence.slot: sequence for sequence in self.scheduler.running}
-        for slot, spans in groupby(plan.spans, key=lambda span: span.slot):
-            given = [s._replace(inputs=(before[slot].feed,)) if s.feeds_last_sample else s for s in spans]
-            try:
-                samples |= self.runtime.launch(StepPlan(given)).collect()
-            except KestrelError as error:
-                self._publish([self.scheduler.fail(by_slot[slot], error)])
-            except Exception as error:
-                failed = EngineFailed(f"computing this request failed ({type(error).__name__})")
-                self._publish([self.scheduler.fail(by_slot[slot], failed)])
-        return Collected(samples)
+        self._publish([self.scheduler.fail(by_slot[slot], error) for slot, error in errors.items()])
+        return launched
 
     # A request's way in
+
+    def _go_on_with(self, ticket: Ticket, found: Adapter | KestrelError) -> None:
+        """In any thread."""
+        if isinstance(found, KestrelError):
+            self._pass_on(ticket, found)
+        elif not ticket.done:
+            ticket.adapter = found
+            self._preparation.start(ticket)
 
     def _pass_on(self, ticket: Ticket, prepared: PreparedRequest | KestrelError) -> None:
         """In a worker's thread."""
@@ -243,6 +257,25 @@ class StepLoop:
         ticket.image_began_s, ticket.image_ended_s = prepared.image_began_s, prepared.image_ended_s
         self._tickets[sequence] = ticket
         self.scheduler.admit(sequence)
+
+    # Adapters
+
+    def _begin_loads(self) -> None:
+        for index, adapter in self.scheduler.take_loads():
+            assert self._adapters is not None
+            self._adapters.load(adapter, self.runtime.adapter_loader, index, self._note_load)
+
+    def _note_load(self, adapter: Adapter, took_s: float, error: KestrelError | None) -> None:
+        """In any thread."""
+        self._inbox.call(lambda: self._end_load(adapter, took_s, error))
+
+    def _end_load(self, adapter: Adapter, took_s: float, error: KestrelError | None) -> None:
+        if error is not None:
+            self.metrics.adapter_load_failures += 1
+            return self._publish(self.scheduler.adapter_failed(adapter.identity, error))
+        self.metrics.adapter_loads += 1
+        self.metrics.adapter_load_s.observe(took_s)
+        self.scheduler.adapter_loaded(adapter.identity)
 
     # A request's way out
 
@@ -348,9 +381,9 @@ class StepLoop:
         self._inbox.remove(ticket)
         self._preparation.release(ticket)
         self._deadlines.drop_ended(self._inbox.num_open)
-        # Callers and deadlines may keep the ticket for long; the picture is not kept with it.
+        # Callers and deadlines may keep the ticket for long; picture and adapter are not kept with it.
         ticket.request = replace(ticket.request, image=None)
-        ticket.prepared = ticket.sequence = None
+        ticket.prepared = ticket.sequence = ticket.adapter = None
         self._tell(ticket, event)
 
     def _tell_reasoning(self, ticket: Ticket, text: str) -> None:
@@ -362,11 +395,3 @@ class StepLoop:
             ticket.sink(event)
         except Exception:  # a fault of this listener must not reach the others
             log.exception("the sink of request %s failed", ticket.request.request_id)
-
-
-@dataclass(frozen=True, slots=True)
-class Collected:
-    samples: Mapping[int, Sample]
-
-    def collect(self) -> Mapping[int, Sample]:
-        return self.samples

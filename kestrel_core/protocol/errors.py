@@ -15,6 +15,7 @@
     ├── Cancelled               CANCELLED     cancelled             499     by the caller
     │   └── DeadlinePassed      CANCELLED     deadline_passed       504
     ├── EngineFailed            INTERNAL      engine_failed         500     our own fault
+    ├── AdapterUnreachable      UNAVAILABLE   adapter_unreachable   503     cannot be fetched now
     ├── BadCheckpoint           INVALID_ARG   bad_checkpoint        500     unusable weights; stops the start
     └── ServerUnreachable       UNAVAILABLE   unreachable           503     no server, or none any more
 
@@ -102,6 +103,12 @@ class DeadlinePassed(Cancelled):
 
 class EngineFailed(KestrelError):
     reason = "engine_failed"
+
+
+class AdapterUnreachable(KestrelError):
+    code = "UNAVAILABLE"
+    reason = "adapter_unreachable"
+    status = 503
 
 
 class BadCheckpoint(KestrelError):

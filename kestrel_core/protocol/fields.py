@@ -99,7 +99,14 @@ INPUTS: tuple[Field, ...] = (
         dims=(-1, -1),
         max_items=MAX_SPATIAL_REFS,
     ),
-    _setting("ADAPTER", "STRING", "a LoRA adapter; none is served yet", str, default="none", max_bytes=1024),
+    _setting(
+        "ADAPTER",
+        "STRING",
+        "a LoRA adapter by its name: of the server's folder, `org/name[@revision]`, or `finetune_id@step`",
+        str,
+        default="none",
+        max_bytes=1024,
+    ),
     _setting(
         "SEED",
         "INT64",

@@ -4,7 +4,8 @@ In a small step every position behind an image is a row with a page table of its
 part of a prompt. All keys are stored before attention reads any, so a row sees its sequence up to itself.
 Small steps are padded to one of a few sizes, and each size is captured into a graph. A large step keeps the
 device busy for longer than it takes to launch it, so it is computed as one packed batch. The last states of
-both pass through the same readouts.
+both pass through the same readouts. Steps in which a token has an adapter are captured apart, so that the
+others do nothing for adapters.
 
 `TorchRuntime` is the specification. All of this also runs on a CPU, without graphs, where it is tested.
 """
@@ -12,24 +13,22 @@ both pass through the same readouts.
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import torch
 
-from kestrel_core.loop.step import PreparedImage, Span, StepPlan
+from kestrel_core.loop.step import Adapter, PreparedImage, Span, StepPlan
+from kestrel_core.moondream.lora import Stacks
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.text import Forward
+from kestrel_core.runtime.adapters.loading import AdapterLoading, room_for_adapters
+from kestrel_core.runtime.adapters.rows import TiledRows, has_adapters
 from kestrel_core.runtime.attention.choose import choose_attention
-from kestrel_core.runtime.attention.protocol import (
-    DecodeAttention,
-    DecodeRows,
-    SpanRows,
-    beside_images,
-)
+from kestrel_core.runtime.attention.protocol import DecodeRows, SpanRows, beside_images
+from kestrel_core.runtime.buckets import Bucket, find_bucket, most_rows, small_steps
 from kestrel_core.runtime.feeds import Feeds
-from kestrel_core.runtime.graphs import Graphs, Work, bucket_sizes
+from kestrel_core.runtime.graphs import Graphs
 from kestrel_core.runtime.kv_cache import KVCache
 from kestrel_core.runtime.page_tables import PageTables
 from kestrel_core.runtime.readouts.batched import Form
@@ -41,19 +40,6 @@ from kestrel_core.runtime.vision.image_encoder import ImageEncoder
 log = logging.getLogger("kestrel")
 
 Progress = Callable[[int, int], None]
-
-ROWS = 64  # small steps have at most this many rows, or a multiple of it
-IMAGES = (1, 2, 3, 4, 5)  # images of a small step that has any; more of them keep the device busy
-
-
-@dataclass(slots=True)
-class Bucket:
-    """Small steps of one size: a number of image prefixes, and a number of rows."""
-
-    num_images: int
-    size: int
-    attention: DecodeAttention
-    forward: Work | None = None  # once it is captured
 
 
 class CudaRuntime:
@@ -71,8 +57,12 @@ class CudaRuntime:
         flashinfer: str = "auto",
         graphs: Graphs | None = None,
         overlaps: bool = True,
+        stacks: Stacks | None = None,
     ) -> None:
-        """`forward` computes what `model.text` does, faster. Without `graphs` nothing is captured."""
+        """`forward` computes what `model.text` does, faster. Without `graphs` nothing is captured.
+
+        Without `stacks` there are no adapters.
+        """
         weight, config = model.text.wte, model.config.text
         self.overlaps = overlaps
         self.encode_image = encode_image
@@ -87,15 +77,8 @@ class CudaRuntime:
         self._page_tables = PageTables(page_size)
         self._graphs = graphs
         self._max_captured = self._attention.max_captured if graphs is not None else 0
-        # Prompts need rows beside those of the batch, but not too many: each row reads all keys it sees.
-        wanted = max_batch + min(2 * max_batch + ROWS // 2, 2 * ROWS)
-        max_rows = max(max_batch, min(-(-wanted // ROWS) * ROWS, self._max_captured))
-        sizes = [(0, size) for size in bucket_sizes(max_rows)]
-        sizes += [
-            (num_images, size)
-            for num_images in IMAGES
-            for size in range(ROWS // 2, min(max_rows, self._max_captured) + 1, ROWS // 2)
-        ]
+        max_rows = most_rows(max_batch, self._max_captured)
+        sizes = small_steps(max_rows, self._max_captured)
         max_images = max(num_images for num_images, _ in sizes)
         rows: dict[str, Field] = {
             "sources": (np.int64, (max_rows,)),
@@ -117,6 +100,12 @@ class CudaRuntime:
         self._pictures = self._feeds.blank_images(max_images)
         self._image_positions = torch.arange(self._prefix, device=weight.device).repeat(max_images)
         self._buckets = [self._make_bucket(*size) for size in sizes]
+        self._stacks, self._loading, self._tiled = stacks, None, None
+        if stacks is not None:
+            self._loading = AdapterLoading(stacks)
+            self._tiled = TiledRows(stacks, max(self._num_tokens(bucket) for bucket in self._buckets))
+        # The network's own forward asks the host which adapters there are, so it cannot be captured.
+        self._captures_adapters = stacks is not None and forward is not None
 
     @property
     def num_pages(self) -> int:
@@ -137,24 +126,36 @@ class CudaRuntime:
         images, others = list[Span](), list[Span]()
         for span in plan.spans:
             (others if span.image is None else images).append(span)
+        tiled = self._tiled if has_adapters(plan.spans) else None
         with self._current_device():
-            bucket = self._find_bucket(images, others)
+            bucket = find_bucket(self._buckets, images, others, tiled is not None)
             if bucket is not None:
-                return self._compute_rows(bucket, images, others)
-            return self._compute_spans([*images, *others], len(images))
+                return self._compute_rows(bucket, images, others, tiled)
+            return self._compute_spans([*images, *others], len(images), tiled)
 
     def vision_s(self, image: PreparedImage) -> float:
         return self.encode_image.seconds(image)
 
+    def adapter_loader(self, index: int) -> Callable[[Adapter], None]:
+        assert self._loading is not None
+        return self._loading.loader(index)
+
     def in_use(self) -> dict[str, str]:
         """What serves, as names. Graphs are told of once the runtime is warm."""
-        return {"runtime": "cuda", "attention": self._attention.name, "graphs": self._graphs_in_use()}
+        return {
+            "runtime": "cuda",
+            "attention": self._attention.name,
+            "graphs": self._graphs_in_use(),
+            "adapters": room_for_adapters(self._stacks),
+        }
 
     def _graphs_in_use(self) -> str:
         """Whether all, some or none of the sizes of steps, readouts and batches of pictures are captured."""
         captured, possible = self.encode_image.captured
-        captured += sum(bucket.forward is not None for bucket in self._buckets) + self._readouts.num_captured
-        possible += len(self._buckets) + len(self._readouts.sizes)
+        variants = (False, True) if self._captures_adapters else (False,)
+        forwards = [bucket.captured(adapted) for bucket in self._buckets for adapted in variants]
+        captured += sum(forward is not None for forward in forwards) + self._readouts.num_captured
+        possible += len(forwards) + len(self._readouts.sizes)
         return "off" if captured == 0 else "on" if captured == possible else "partly"
 
     def close(self) -> None:
@@ -173,17 +174,11 @@ class CudaRuntime:
         rows = DecodeRows(inputs["cells"], inputs["indptr"], inputs["indices"], inputs["last_page_len"])
         return Bucket(num_images, size, self._attention.for_decode(rows.first(size), captured))
 
-    def _find_bucket(self, images: Sequence[Span], others: Sequence[Span]) -> Bucket | None:
-        """The smallest that the step fits. A prompt goes row by row only if the bucket is captured."""
-        num_rows = sum(span.stop - span.start for span in others)
-        decodes = not images and num_rows == len(others)
-        for bucket in self._buckets:
-            if bucket.num_images == len(images) and bucket.size >= num_rows:
-                return bucket if decodes or bucket.forward is not None else None
-        return None
+    def _num_tokens(self, bucket: Bucket) -> int:
+        return bucket.num_images * self._prefix + bucket.size
 
     def _compute_rows(
-        self, bucket: Bucket, images: Sequence[Span], others: Sequence[Span]
+        self, bucket: Bucket, images: Sequence[Span], others: Sequence[Span], tiled: TiledRows | None
     ) -> SamplesInFlight:
         pictures = self.encode_image.encode_many([span.image for span in images if span.image is not None])
         for place, picture in zip(self._pictures, pictures, strict=False):
@@ -191,10 +186,13 @@ class CudaRuntime:
         arrays = self._staging.open()
         self._feeds.give(others, bucket.size, arrays)
         reading, form = self._place(bucket, images, others, arrays)
-        if bucket.forward is not None:
-            bucket.forward()
+        if tiled is not None:
+            tiled.stage([*images, *others], self._num_tokens(bucket))
+        captured = bucket.captured(tiled is not None)
+        if captured is not None:
+            captured()
         else:
-            self._forward(bucket)
+            self._forward(bucket, tiled)
         return self._readouts.launch(reading, form)
 
     def _place(
@@ -209,7 +207,7 @@ class CudaRuntime:
         self._staging.send("page tables", num_indices)
         return readings
 
-    def _forward(self, bucket: Bucket) -> None:
+    def _forward(self, bucket: Bucket, tiled: TiledRows | None) -> None:
         inputs, size, in_images = self._inputs, bucket.size, bucket.num_images * self._prefix
         x, positions = self._feeds.rows.index_select(0, inputs["sources"][:size]), inputs["positions"][:size]
         attend = bucket.attention.begin()
@@ -217,18 +215,20 @@ class CudaRuntime:
             x = torch.cat((self._pictures[: bucket.num_images].flatten(0, 1), x))
             positions = torch.cat((self._image_positions[:in_images], positions))
             attend = beside_images(attend, inputs["image_cells"][:in_images], bucket.num_images)
-        self._readouts.take(self._text(x, positions, attend, None))
+        adapters = None if tiled is None else tiled.staged(len(x))
+        self._readouts.take(self._text(x, positions, attend, adapters))
 
     # Large steps
 
-    def _compute_spans(self, spans: list[Span], num_images: int) -> SamplesInFlight:
+    def _compute_spans(self, spans: list[Span], num_images: int, tiled: TiledRows | None) -> SamplesInFlight:
         """Images, which come first, then prompts and decodes of many sequences, all in one batch."""
         images = [span.image for span in spans if span.image is not None]
         pictures = self.encode_image.encode_many(images) if images else []
         starts = np.zeros(len(spans) + 1, np.int32)
         np.cumsum([span.stop - span.start for span in spans], out=starts[1:])
         tables = self._page_tables.pack(spans)
-        packed = send(self._feeds.pack(spans) | tables, self._device)
+        tiles = {} if tiled is None else tiled.pack(spans)
+        packed = send(self._feeds.pack(spans) | tables | tiles, self._device)
         x = self._feeds.embed(packed)
         for picture, start in zip(pictures, starts.tolist(), strict=False):
             x[start + 1 : start + 1 + len(picture)] = picture  # behind BOS
@@ -241,7 +241,8 @@ class CudaRuntime:
             packed["indices"],
             packed["cells"],
         )
-        hidden = self._text(x, packed["positions"], self._attention.for_spans(rows), None)
+        adapters = None if tiled is None else tiled.rows(packed, len(x))
+        hidden = self._text(x, packed["positions"], self._attention.for_spans(rows), adapters)
         reading, form = self._readouts.write(spans, 0, self._staging.open())
         self._staging.send("readouts")
         self._readouts.take(hidden)
@@ -256,8 +257,11 @@ class CudaRuntime:
         most = max(step_tokens // self._prefix, 1)  # images that a step can have
         self._buckets = [bucket for bucket in self._buckets if bucket.num_images <= most]
         # The largest first: it makes room for all others.
-        captures = [partial(self._capture, bucket) for bucket in reversed(self._buckets)]
+        captures = [partial(self._capture, bucket, None) for bucket in reversed(self._buckets)]
         captures += [partial(self._readouts.capture, size) for size in reversed(self._readouts.sizes)]
+        num_without = len(captures)
+        if self._captures_adapters:
+            captures += [partial(self._capture, bucket, self._tiled) for bucket in reversed(self._buckets)]
         for done, capture in enumerate(captures, 1):
             if self._graphs is not None:
                 try:
@@ -265,22 +269,28 @@ class CudaRuntime:
                         capture(self._graphs)
                 except RuntimeError as error:
                     self._graphs.refuse_if_required(error)
-                    log.warning("decoding without CUDA graphs, which is several times slower: %s", error)
+                    what = "decoding" if done <= num_without else "decoding with adapters"
+                    log.warning("%s without CUDA graphs, which is several times slower: %s", what, error)
                     self._graphs = None
             if progress is not None:
                 progress(done, len(captures))
         if self._on_cuda:
             torch.cuda.empty_cache()  # what the captures needed beside the graphs' own memory
-        step = largest_step(self._model.config, step_tokens, self.num_pages, self.page_size)
-        self.launch(step).collect()
+        for adapter in (0,) if self._tiled is None else (0, 1):
+            step = largest_step(self._model.config, step_tokens, self.num_pages, self.page_size, adapter)
+            self.launch(step).collect()
         self.encode_image.num_encoded = 0
         self.planned_bytes = self.used_bytes
 
-    def _capture(self, bucket: Bucket, graphs: Graphs) -> None:
+    def _capture(self, bucket: Bucket, tiled: TiledRows | None, graphs: Graphs) -> None:
         if bucket.size > self._max_captured:
             return
         arrays = self._staging.open()
         arrays["image_cells"][:] = 0
         self._feeds.give([], bucket.size, arrays)
         self._place(bucket, [], [], arrays)
-        bucket.forward = graphs.capture(lambda: self._forward(bucket))
+        if tiled is None:
+            bucket.forward = graphs.capture(lambda: self._forward(bucket, None))
+        else:
+            tiled.stage([], self._num_tokens(bucket))
+            bucket.adapted_forward = graphs.capture(lambda: self._forward(bucket, tiled))

@@ -1,12 +1,15 @@
 """The device half in plain torch: runs the network over a step plan, gives samples. Owns the KV tensors."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import torch
 
-from kestrel_core.loop.step import Input, PreparedImage, Sample, StepPlan
+from kestrel_core.loop.step import Adapter, Input, PreparedImage, Sample, StepPlan
+from kestrel_core.moondream.lora import Stacks
 from kestrel_core.moondream.model import Moondream
+from kestrel_core.runtime.adapters.loading import AdapterLoading, room_for_adapters
+from kestrel_core.runtime.adapters.rows import plain_rows
 from kestrel_core.runtime.attention.sdpa import SdpaAttention
 from kestrel_core.runtime.batch import make_batch
 from kestrel_core.runtime.kv_cache import KVCache
@@ -27,13 +30,25 @@ class Done:
 class TorchRuntime:
     """The readable path, on any device, and the specification of the fast one."""
 
-    def __init__(self, model: Moondream, num_pages: int, page_size: int, overlaps: bool = False) -> None:
-        """With `overlaps` steps are planned ahead, as for asynchronous runtimes; here that is for tests."""
+    def __init__(
+        self,
+        model: Moondream,
+        num_pages: int,
+        page_size: int,
+        overlaps: bool = False,
+        stacks: Stacks | None = None,
+    ) -> None:
+        """With `overlaps` steps are planned ahead, as for asynchronous runtimes; here that is for tests.
+
+        Without `stacks` there are no adapters.
+        """
         self.overlaps = overlaps
         weight = model.text.wte
         self._model = model
         self._kv_cache = KVCache(model.config.text, num_pages, page_size, weight.device, weight.dtype)
         self._last: dict[int, Input] = {}  # by slot: what the last readout gave
+        self._stacks = stacks
+        self._loading = None if stacks is None else AdapterLoading(stacks)
         self.encode_image = ImageEncoder(model.vision)
 
     @property
@@ -48,7 +63,8 @@ class TorchRuntime:
     def launch(self, plan: StepPlan) -> Done:
         batch = make_batch(plan.spans, self._last, self._model, self._kv_cache, self.encode_image)
         attend = SdpaAttention(self._kv_cache, batch.spans, batch.starts, batch.cells)
-        hidden = self._model.text(batch.x, batch.positions, attend)
+        adapters = plain_rows(batch.spans, self._stacks)
+        hidden = self._model.text(batch.x, batch.positions, attend, adapters)
         rows = [
             (span, start + span.stop - span.start - 1)
             for span, start in zip(batch.spans, batch.starts, strict=True)
@@ -63,8 +79,17 @@ class TorchRuntime:
     def vision_s(self, image: PreparedImage) -> float:
         return self.encode_image.seconds(image)
 
+    def adapter_loader(self, index: int) -> Callable[[Adapter], None]:
+        assert self._loading is not None
+        return self._loading.loader(index)
+
     def in_use(self) -> dict[str, str]:
-        return {"runtime": "torch", "attention": "sdpa", "graphs": "off"}
+        return {
+            "runtime": "torch",
+            "attention": "sdpa",
+            "graphs": "off",
+            "adapters": room_for_adapters(self._stacks),
+        }
 
     def close(self) -> None:
         self._last.clear()

@@ -1,7 +1,8 @@
 """What the next step computes: admission, paging, preemption, and what follows from the samples.
 
-Owns the queue, the slots, the pages and the prefix cache. No torch, no threads, no clock: `plan` says what to
-launch, `commit` takes the samples, and sequences join and leave in between.
+Owns the queue, the slots, the pages, the prefix cache and the indices of adapters. No torch, no threads, no
+clock: `plan` says what to launch, `take_loads` which adapters to load, `commit` takes the samples, and
+sequences join and leave in between.
 
 If the runtime overlaps steps, a step is planned while the one before it is still being computed. Its decodes
 are fed whatever that step samples. If a sequence then ends, or its reply feeds something else, what was
@@ -9,19 +10,19 @@ computed ahead for it is void. Steps run in order, so a page can be given to ano
 step still writes to it.
 """
 
-import heapq
 from bisect import insort
 from collections import deque
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from itertools import count
-from typing import Any
 
 from kestrel_core.loop.sequence import GO_ON, Outcome, Sequence
-from kestrel_core.loop.step import NOT_RUNNING, Input, Kind, Readout, Running, Sample, Span, StepPlan
+from kestrel_core.loop.step import NOT_RUNNING, Adapter, Input, Readout, Running, Sample, Span, StepPlan
 from kestrel_core.protocol.errors import EngineFailed, KestrelError, caused
+from kestrel_core.scheduler.adapter_slots import LAST, AdapterSlots, Place
+from kestrel_core.scheduler.lost_reply import LostReply
 from kestrel_core.scheduler.pages import PagePool
 from kestrel_core.scheduler.prefix_cache import PrefixCache
+from kestrel_core.scheduler.waiting import Entry, Waiting
 
 LOOKAHEAD = 32  # so many waiting sequences are looked at if the first ones wait for an image being computed
 
@@ -30,6 +31,7 @@ LOOKAHEAD = 32  # so many waiting sequences are looked at if the first ones wait
 Reading = tuple[Sequence, int, int, int]  # a launched readout: its sequence, epoch, slot and its span's stop
 Update = tuple[Sequence, Outcome, KestrelError | None]  # what a step did for a sequence
 new_span = Span.__new__  # a step makes as many of these, and `Span(...)` takes half as long again
+NO_ADAPTER: dict[str | None, Place] = {None: LAST}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,35 +41,23 @@ class Limits:
     step_tokens: int  # positions of a step after which no prefill is added, so that decodes do not stall
 
 
-class LostReply:
-    """Takes the place of a reply that could not say what to read. Its next sample is its end."""
-
-    def __init__(self, error: Exception) -> None:
-        self._error = error
-
-    def readout(self, ahead: int = 0) -> Readout:
-        return Readout(Kind.TOKEN)
-
-    def take(self, sample: Sample) -> Outcome:
-        raise self._error
-
-    def cut(self) -> Outcome:
-        return GO_ON
-
-    def output(self) -> dict[str, Any]:
-        return {}
-
-
 class Scheduler:
-    def __init__(self, pool: PagePool, prefix_cache: PrefixCache, page_size: int, limits: Limits) -> None:
+    def __init__(
+        self,
+        pool: PagePool,
+        prefix_cache: PrefixCache,
+        page_size: int,
+        limits: Limits,
+        adapter_slots: AdapterSlots | None = None,
+    ) -> None:
+        """Without `adapter_slots` no sequence can have an adapter."""
         self.pool = pool
         self.prefix_cache = prefix_cache
+        self.adapter_slots = adapter_slots or AdapterSlots(0)
         assert limits.max_context <= (pool.num_pages - 1) * page_size, "one sequence alone could not finish"
         self._page_size = page_size
         self._limits = limits
-        self._waiting: list[tuple[float, int, Sequence]] = []  # a heap; those that ended are dropped later
-        self._num_waiting = 0
-        self._ties = count()
+        self._waiting = Waiting()
         self._running: list[Sequence] = []  # in the order in which they are served
         self._free_slots = list(range(limits.max_running, 0, -1))
         self._in_flight: deque[list[Reading]] = deque()
@@ -77,7 +67,13 @@ class Scheduler:
 
     @property
     def num_waiting(self) -> int:
-        return self._num_waiting
+        return len(self._waiting)
+
+    @property
+    def num_waiting_for_adapters(self) -> int:
+        """Those whose adapter is not on the device. Any thread may ask."""
+        is_ready = self.adapter_slots.is_ready
+        return sum(n for identity, n in self._waiting.counts().items() if not is_ready(identity))
 
     @property
     def num_running(self) -> int:
@@ -98,8 +94,8 @@ class Scheduler:
         The order of two sequences never changes, so ageing costs nothing: one that came early enough stands
         before a later one of better priority.
         """
-        heapq.heappush(self._waiting, (sequence.order, next(self._ties), sequence))
-        self._num_waiting += 1
+        assert sequence.adapter is None or self.adapter_slots.max_adapters, "there is no room for adapters"
+        self._waiting.add(sequence)
 
     def plan(self) -> StepPlan | None:
         """The next step, or None when there is nothing to compute."""
@@ -159,10 +155,25 @@ class Scheduler:
         if sequence.slot:
             self._release(sequence)
         else:
-            self._num_waiting -= 1
-            if len(self._waiting) > 2 * self._num_waiting + LOOKAHEAD:  # mostly ended ones
-                self._waiting = [entry for entry in self._waiting if not entry[2].ended]
-                heapq.heapify(self._waiting)
+            self._waiting.end(sequence)
+
+    # Adapters
+
+    def take_loads(self) -> list[tuple[int, Adapter]]:
+        """The adapters to load now, each with its index. No sequence uses it until `adapter_loaded`."""
+        if not self.adapter_slots.max_adapters:
+            return []
+        firsts = self._waiting.firsts()
+        loads = self.adapter_slots.allot({identity: place for identity, (place, _) in firsts.items()})
+        return [(index, firsts[identity][1]) for index, identity in loads]
+
+    def adapter_loaded(self, identity: str) -> None:
+        self.adapter_slots.loaded(identity)
+
+    def adapter_failed(self, identity: str, error: KestrelError) -> list[Update]:
+        """It could not be loaded: this fails the sequences that wait for it, and no others."""
+        self.adapter_slots.failed(identity)
+        return [self.fail(sequence, error) for sequence in self._waiting.with_adapter(identity)]
 
     def check(self) -> None:
         """Raise if the books do not agree. For tests and for when the engine is idle."""
@@ -173,10 +184,10 @@ class Scheduler:
         assert held == own + self.prefix_cache.num_cached_pages, "a page is neither a sequence's nor cached"
         slots = sorted(self._free_slots + [s.slot for s in self._running])
         assert slots == list(range(1, self._limits.max_running + 1)), "a slot is lost or used twice"
-        waiting = sum(not s.ended and not s.slot for _, _, s in self._waiting)
-        assert waiting == self._num_waiting, "the queue is miscounted"
+        self._waiting.check()
         roots = {s.root for s in self._running if len(s.prefix.pages) * self._page_size < s.image_length}
         assert self._building <= roots, "an image is awaited that no sequence computes"
+        self.adapter_slots.check((s.adapter, s.running.adapter) for s in self._running)
 
     # The steps of a plan
 
@@ -226,12 +237,15 @@ class Scheduler:
 
     def _start_waiting(self, budget: int, spans: list[Span]) -> None:
         """Start waiting sequences, in order, while the step has room for their prompts."""
-        aside: list[tuple[float, int, Sequence]] = []
-        while self._waiting and self._free_slots and len(aside) < LOOKAHEAD:
-            entry = heapq.heappop(self._waiting)
+        if not self._waiting or not self._free_slots:
+            return
+        aside: list[Entry] = []
+        usable = NO_ADAPTER | dict(self.adapter_slots.usable())
+        while self._free_slots and len(aside) < LOOKAHEAD:
+            entry = self._waiting.take(usable)
+            if entry is None:
+                break
             sequence = entry[2]
-            if sequence.ended:
-                continue
             if sequence.num_pending or sequence.root in self._building:
                 aside.append(entry)  # its sample, or its image, will be there in a step or two
                 continue
@@ -239,8 +253,7 @@ class Scheduler:
                 aside.append(entry)
                 break
             budget -= self._prefill(sequence, budget, spans)
-        for entry in aside:
-            heapq.heappush(self._waiting, entry)
+        self._waiting.put_back(aside)
 
     def _start(self, sequence: Sequence, budget: int, step_is_taken: bool) -> bool:
         """Match a prefix, allocate the other pages and acquire a slot, or change nothing and return False."""
@@ -258,15 +271,14 @@ class Scheduler:
         if pages is None:
             self.prefix_cache.unlock(prefix)
             return False
-        slot = self._free_slots.pop()
-        sequence.running = Running(slot, [*prefix.pages, *pages], sequence.sampling)
+        slot, index = self._free_slots.pop(), self.adapter_slots.pin(sequence.adapter)
+        sequence.running = Running(slot, [*prefix.pages, *pages], sequence.sampling, index)
         sequence.prefix = prefix
         sequence.computed = sequence.verified = cached
         if not sequence.num_preemptions:
             sequence.cached_tokens = cached
         insort(self._running, sequence, key=lambda s: s.order)
         self._started.append(sequence)
-        self._num_waiting -= 1
         if cached < sequence.image_length and self.prefix_cache.enabled:
             self._building.add(sequence.root)
         return True
@@ -371,5 +383,6 @@ class Scheduler:
         self.pool.free(pages[len(sequence.prefix.pages) :])
         self.prefix_cache.unlock(sequence.prefix)
         self._free_slots.append(sequence.slot)
+        self.adapter_slots.unpin(sequence.adapter)
         self._running.remove(sequence)
         sequence.running, sequence.prefix, sequence.computed = NOT_RUNNING, None, 0

@@ -42,6 +42,11 @@ def test_without_streaming_each_answer_comes_in_one_piece(
     assert "caption: a red" not in capsys.readouterr().out
 
 
+def test_an_adapter_is_named_to_every_skill(fake: FakeTriton) -> None:
+    assert run(fake, "--adapter", "french") == 0
+    assert [asked.inputs["ADAPTER"] for asked in fake.asked] == [[b"french"]] * len(command.SKILLS)
+
+
 def test_json_is_one_document_and_nothing_else(fake: FakeTriton, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(fake, "--json") == 0
     document = json.loads(capsys.readouterr().out)

@@ -52,7 +52,7 @@ def known() -> dict[str, set[str]]:
 def of_the_gateway() -> dict[str, set[str]]:
     """What it shows of one request and one server."""
     counted = GatewayMetrics()
-    visit = Visit("1", "POST", "/v1/query", model="m", outcome="ok", observers=(counted,))
+    visit = Visit("1", "POST", "/v1/query", model="m", adapter="a", outcome="ok", observers=(counted,))
     visit.ask(Request("query"))
     visit.saw_result(EngineResult("1", "stop", {"answer": ""}, Usage(1, 2, 0, 1.0, 1.0, 1.0, 1.0)))
     counted.ended(visit)

@@ -231,7 +231,9 @@ def test_an_error_of_the_server_keeps_its_status(
         gateway.upstream.scripts = [failing(error)] * 5  # where it is asked again, it fails again
         found = gateway.post(family.path, family.body(PICTURE, "moondream") | {"stream": stream})
         is_left = status == 503  # a server that does not serve is not asked again, and nobody else is here
-        check(found, status, kind, "unreachable" if is_left else error.reason)
+        is_model = isinstance(error, UnknownAdapter) and family is not REST  # OpenAI's name for it
+        code = "unreachable" if is_left else "model_not_found" if is_model else error.reason
+        check(found, status, kind, code)
 
 
 @each_family

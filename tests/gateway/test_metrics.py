@@ -10,6 +10,7 @@ import pytest
 from gateway_server import FakeUpstream, Running, endless, failing, running
 from prometheus_client.parser import text_string_to_metric_families
 
+from kestrel_core.protocol.about import About
 from kestrel_core.protocol.errors import Overloaded
 
 promql_parser = pytest.importorskip("promql_parser")
@@ -116,11 +117,22 @@ def test_a_request_under_way_is_seen_and_a_client_that_leaves_is_counted() -> No
     assert value(found, "request_success_total", model_name="moondream", finished_reason="abort") == 1
 
 
+def test_requests_with_adapters_are_counted_by_names_that_the_server_lists() -> None:
+    with running() as gateway:
+        gateway.house.upstream.replicas[0].about = About("tiny", "1.0", 2048, (), ("french",))
+        for adapter in ("french", "french", "a-secret", None):
+            gateway.post("/v1/query", WORDS | {"settings": {"adapter": adapter}})
+        found = samples(gateway)
+    assert value(found, "adapter_requests_total", model_name="tiny", adapter="french", outcome="ok") == 2
+    assert value(found, "adapter_requests_total", model_name="tiny", adapter="other", outcome="ok") == 1
+    assert "secret" not in str(found)
+
+
 def test_it_shows_which_upstreams_answer() -> None:
     with running() as gateway:
-        assert value(samples(gateway), "upstream_up", upstream="here") == 1
+        assert value(samples(gateway), "upstream_up", upstream="in-process") == 1
         gateway.house.upstream.replicas[0].leave("broken")
-        assert value(samples(gateway), "upstream_up", upstream="here") == 0
+        assert value(samples(gateway), "upstream_up", upstream="in-process") == 0
 
 
 def test_the_names_of_the_public_dashboards_exist_with_our_prefix() -> None:

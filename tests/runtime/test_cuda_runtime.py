@@ -5,14 +5,15 @@ import copy
 import numpy as np
 import pytest
 import torch
-from storms import NUM_PAGES, Pictures, Storm
+from replays import Replays
+from storms import NUM_PAGES, Pictures, Storm, assert_same
 from tiny import tiny_config, tiny_model
 
 from kestrel_core import build
 from kestrel_core.build import LoadedModel, assemble_engine
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.intake.tokenizer import Tokenizer
-from kestrel_core.loop.step import Kind, Readout, Running, Sample, Sampling, Span, StepPlan
+from kestrel_core.loop.step import Kind, Readout, Running, Sampling, Span, StepPlan
 from kestrel_core.moondream.fast_text import FastText
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.ops import plain
@@ -31,26 +32,6 @@ TOKEN = Readout(Kind.TOKEN)
 @pytest.fixture(scope="module")
 def model() -> Moondream:
     return tiny_model(CONFIGS["dense"], seed=2)
-
-
-class Replays:
-    """In place of CUDA graphs: work is called again, on what the captured tensors hold by then."""
-
-    def __init__(self) -> None:
-        self.num_captured = self.num_replayed = 0
-
-    def refuse_if_required(self, error: Exception) -> None:
-        """They are not."""
-
-    def capture(self, work: Work) -> Work:
-        work()
-        self.num_captured += 1
-
-        def replay() -> None:
-            self.num_replayed += 1
-            work()
-
-        return replay
 
 
 def runtimes(
@@ -74,18 +55,6 @@ def runtimes(
     theirs = TorchRuntime(model, NUM_PAGES, page_size)
     theirs.encode_image = pictures  # type: ignore[assignment]
     return ours, theirs
-
-
-def assert_same(span: Span, ours: Sample, theirs: Sample) -> None:
-    assert ours.finite == theirs.finite
-    if not ours.finite:
-        return
-    assert (ours.token, ours.coord, ours.size) == (theirs.token, theirs.coord, theirs.size), span
-    assert [token for token, _ in ours.top] == [token for token, _ in theirs.top]
-    assert (ours.logprob is None) == (theirs.logprob is None)
-    if ours.logprob is not None:
-        values = [ours.logprob, *(value for _, value in ours.top)]
-        assert values == pytest.approx([theirs.logprob, *(value for _, value in theirs.top)], abs=2e-4)
 
 
 @pytest.mark.parametrize(
@@ -199,7 +168,7 @@ def answers() -> list[object]:
 
 def test_an_engine_answers_as_over_the_plain_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
     def on_cpu(
-        model: LoadedModel, config: RuntimeConfig, page_size: int, max_context: int, overlaps: bool | None
+        model: LoadedModel, config: RuntimeConfig, page_size: int, max_context: int, *_: bool | None
     ) -> CudaRuntime:
         network = model.network
         encoder = ImageEncoder(network.vision)

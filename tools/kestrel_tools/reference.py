@@ -11,14 +11,41 @@ import torch
 from torch import Tensor
 
 from kestrel_core.loop.step import Kind, PreparedImage, Readout, Running, Span
+from kestrel_core.moondream.lora import Adapter, AdapterRows, Blocks, LowRank
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.runtime.attention.sdpa import SdpaAttention
 from kestrel_core.runtime.batch import make_batch
 from kestrel_core.runtime.kv_cache import KVCache
-from kestrel_core.runtime.vision.image_encoder import encode_image
+from kestrel_core.runtime.vision.image_encoder import ImageEncoder
 from kestrel_tools.noted import Walk
 
 NOT_TOKENS = (Kind.COORD, Kind.SIZE)
+
+
+class Adapted(NamedTuple):
+    """An adapter by itself, with index 1. The image prefix may be computed without it."""
+
+    blocks: Blocks
+    on_image: bool = True
+
+    @classmethod
+    def by(cls, adapter: Adapter, weight: Tensor, on_image: bool = True) -> "Adapted":
+        """Where, and in the dtype in which, `weight` is."""
+
+        def with_none(matrix: Tensor) -> Tensor:
+            matrix = matrix.to(weight.device, weight.dtype)
+            return torch.stack((torch.zeros_like(matrix), matrix))
+
+        blocks = [
+            {t: LowRank(*map(with_none, pair)) for t, pair in block.items()} for block in adapter.blocks
+        ]
+        return cls(blocks, on_image)
+
+
+def image_span(image: PreparedImage, length: int, pages: list[int], adapted: Adapted | None) -> Span:
+    """The image prefix of a fresh sequence."""
+    index = 1 if adapted is not None and adapted.on_image else 0
+    return Span(Running(0, pages, adapter=index), 0, length, None, image)
 
 
 def hidden_states(
@@ -26,11 +53,16 @@ def hidden_states(
     kv_cache: KVCache,
     spans: Sequence[Span],
     embeddings: Callable[[PreparedImage], Tensor],
+    adapted: Adapted | None = None,
 ) -> Tensor:
     """Of all spans, in one pass of plain torch: [positions, dim]."""
     batch = make_batch(spans, {}, network, kv_cache, embeddings)
     attend = SdpaAttention(kv_cache, batch.spans, batch.starts, batch.cells)
-    hidden: Tensor = network.text(batch.x, batch.positions, attend)
+    rows = None
+    if adapted is not None:
+        indices = [span.sequence.adapter for span in spans for _ in range(span.start, span.stop)]
+        rows = AdapterRows(adapted.blocks, torch.tensor(indices, device=batch.x.device, dtype=torch.int32))
+    hidden: Tensor = network.text(batch.x, batch.positions, attend, rows)
     return hidden
 
 
@@ -49,34 +81,38 @@ class Judged(NamedTuple):
 class Reference:
     def __init__(self, network: Moondream) -> None:
         self._network = network
+        self._encode_image = ImageEncoder(network.vision)
 
     @torch.inference_mode()
-    def judge(self, image: PreparedImage | None, walks: Sequence[Walk]) -> list[list[Judged]]:
-        """The choices of each walk. `image` is that of all walks that have one."""
+    def judge(
+        self, image: PreparedImage | None, walks: Sequence[Walk], adapted: Adapted | None = None
+    ) -> list[list[Judged]]:
+        """The choices of each walk. `image` is that of all walks that have one, `adapted` that of all."""
         return [
             self._judge_walk(walk, hidden)
-            for walk, hidden in zip(walks, self._hidden(image, walks), strict=True)
+            for walk, hidden in zip(walks, self._hidden(image, walks, adapted), strict=True)
         ]
 
-    def _hidden(self, image: PreparedImage | None, walks: Sequence[Walk]) -> Sequence[Tensor]:
+    def _hidden(
+        self, image: PreparedImage | None, walks: Sequence[Walk], adapted: Adapted | None
+    ) -> Sequence[Tensor]:
         """Of each walk's inputs, before the last norm: [inputs, dim]."""
         network, weight = self._network, self._network.text.wte
         length = network.config.image_prefix_length
         # The image fills page 1, which the walks share. Page 0 is scratch.
-        images = [Span(Running(0, [1]), 0, length, None, image)] if image is not None else []
+        images = [image_span(image, length, [1], adapted)] if image is not None else []
+        index = 1 if adapted is not None else 0
         spans, num_pages = list(images), 2
         for walk in walks:
             start = length if walk.has_image else 0
             own = range(num_pages, num_pages - (-len(walk.inputs) // length))
             pages = [1, *own] if walk.has_image else [*own]
-            spans.append(Span(Running(0, pages), start, start + len(walk.inputs), walk.inputs))
+            sequence = Running(0, pages, adapter=index)
+            spans.append(Span(sequence, start, start + len(walk.inputs), walk.inputs))
             num_pages = own.stop
         kv_cache = KVCache(network.config.text, num_pages, length, weight.device, weight.dtype)
-        hidden = hidden_states(network, kv_cache, spans, self._embeddings)
+        hidden = hidden_states(network, kv_cache, spans, self._encode_image, adapted)
         return torch.split(hidden, [span.stop - span.start for span in spans])[len(images) :]
-
-    def _embeddings(self, image: PreparedImage) -> Tensor:
-        return encode_image(self._network.vision, torch.from_numpy(image.crops), image.tiling)
 
     def _judge_walk(self, walk: Walk, hidden: Tensor) -> list[Judged]:
         if not walk.readings:

@@ -46,11 +46,11 @@ async def ask(
     cache_key: str | None = None,
 ) -> Asked:
     """Requests with different `cache_key`s share nothing that was computed."""
-    with blaming("model"):
-        adapter = house.adapter_of(model)
-    given = {**settings, "adapter": adapter}
     with blaming(conversation.param):
         command = read_command(conversation.last)
+    with blaming("model"):
+        adapter = house.adapter_of(model, command and command.arguments.get("adapter"))
+    given = {**settings, "adapter": adapter}
     with blaming("prompt_cache_key"):
         salt = PARAMETERS["cache_salt"].check(cache_key or "")
     image, place = None, ""

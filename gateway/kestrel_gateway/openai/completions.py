@@ -66,6 +66,7 @@ async def answer_completion(house: House, http: HttpRequest) -> ASGIApp:
     body = read_body(CompletionBody, await read_json(http, house.options))
     asked = read_completion(house, body)
     request = await house.admitted(asked, visit)
+    visit.adapter_param = "model"
     head = Head(f"cmpl-{visit.request_id}", model_of(house, asked)).document("text_completion")
     if body.stream:
         with_usage = bool(body.stream_options and body.stream_options.include_usage)

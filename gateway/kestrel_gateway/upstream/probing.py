@@ -2,6 +2,9 @@
 
 While requests are answered nobody is probed. An idle replica gets one text of a few tokens every two seconds,
 which costs a GPU a few milliseconds of them.
+
+What a replica says about itself is read when it is found well, and then every few seconds: adapters come and
+go while it serves. That costs no step of the model.
 """
 
 import asyncio
@@ -19,7 +22,10 @@ PAUSE_S = 1.0  # between two looks
 TIMEOUT_S = 5.0
 # The server itself says that a deadline has passed before the client does. If neither comes, it is frozen.
 FROZEN_S = TIMEOUT_S + 0.5
-STALE_S = IDLE_S + PAUSE_S + FROZEN_S + 1.5  # nobody has looked for longer than looking takes
+ABOUT_S = 4.0  # the age at which what a replica said about itself is read again
+ABOUT_TIMEOUT_S = 1.0
+# Nobody has looked for longer than looking takes.
+STALE_S = IDLE_S + PAUSE_S + FROZEN_S + ABOUT_TIMEOUT_S + 0.5
 
 SICK = (EngineFailed, ServerUnreachable, ShuttingDown)
 PROBE = make_request(
@@ -33,6 +39,8 @@ async def keep_probing(replica: Replica) -> None:
     while True:
         if not replica.is_well or replica.silent_s >= IDLE_S or replica.doubted.is_set():
             await probe(replica)
+        if replica.is_well and replica.about_age_s >= ABOUT_S:
+            await _read_about(replica, ABOUT_TIMEOUT_S)
         replica.doubted.clear()
         with suppress(TimeoutError):
             await asyncio.wait_for(replica.doubted.wait(), PAUSE_S)
@@ -55,7 +63,8 @@ async def probe(replica: Replica, frozen_s: float = FROZEN_S) -> None:
 
 
 async def _read_about(replica: Replica, timeout_s: float) -> None:
-    """Which model it has now; what was known stays where the server is too old to say."""
+    """Which model and adapters it has now; what was known stays where the server is too old to say."""
+    replica.note_about(None)
     with suppress(KestrelError, TimeoutError):
         async with asyncio.timeout(timeout_s):
-            replica.about = await replica.calls.about()
+            replica.note_about(await replica.calls.about())

@@ -43,6 +43,7 @@ class Replica:
         self._is_well: bool | None = None  # nobody has looked yet
         self._clock = clock
         self._answered_s = -math.inf
+        self._about_s = -math.inf
 
     @property
     def is_well(self) -> bool:
@@ -56,6 +57,16 @@ class Replica:
     def silent_s(self) -> float:
         """Seconds since its last answer."""
         return self._clock() - self._answered_s
+
+    @property
+    def about_age_s(self) -> float:
+        """Seconds since it was asked about itself."""
+        return self._clock() - self._about_s
+
+    def note_about(self, about: About | None) -> None:
+        """What it said about itself; None, as long as it has not answered."""
+        self.about = about or self.about
+        self._about_s = self._clock()
 
     def take_in(self, guest: Guest) -> None:
         self.num_asked += 1

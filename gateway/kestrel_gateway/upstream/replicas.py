@@ -32,7 +32,7 @@ class Replicas(AsyncCalls):
     @classmethod
     def alone(cls, calls: AsyncCalls) -> "Replicas":
         """One who needs not be waited for: an engine in this process does not come back."""
-        return cls([Replica("here", calls)], patience_s=0.0)
+        return cls([Replica("in-process", calls)], patience_s=0.0)
 
     def look_up(self, find: Find, connect: Connect) -> None:
         """While they are watched, those that `find` names are the replicas, whoever they are at the time."""
@@ -49,8 +49,9 @@ class Replicas(AsyncCalls):
 
     @property
     def known(self) -> About | None:
-        """They serve the same model; otherwise no request could go to any of them."""
-        return next((replica.about for replica in self.replicas if replica.about is not None), None)
+        """They serve the same model; otherwise no request could go to any of them. Who is well knows best."""
+        known = [replica for replica in self.replicas if replica.about is not None]
+        return max(known, key=lambda replica: replica.is_well).about if known else None
 
     def tell(self, whom: Tell) -> None:
         """Whoever is named here is told when a replica answers again, or no longer."""

@@ -4,17 +4,21 @@
 are stored in. Reading them in that order maps one file at a time. No code in a checkpoint is ever run.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from pickle import UnpicklingError
 from typing import Any, Protocol
 
-import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
+from kestrel_core.moondream.checkpoint.containers import (
+    START_BYTES,
+    BadFile,
+    parse_json,
+    refuse_placeholder,
+    torch_tensors,
+)
 from kestrel_core.protocol.errors import BadCheckpoint
 
 INDEX = "model.safetensors.index.json"
@@ -75,13 +79,12 @@ def open_checkpoint(path: Path) -> Checkpoint:
 
 
 def read_json(path: Path) -> Any:
-    _refuse_placeholder(path)
     try:
-        return json.loads(path.read_bytes())
+        return parse_json(path.read_bytes())
     except OSError as error:
         raise BadCheckpoint(f"{path} cannot be read: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise BadCheckpoint(f"{path} is not valid JSON: {error}") from error
+    except BadFile as error:
+        raise BadCheckpoint(f"{path} {error}") from error
 
 
 def _in_folder(folder: Path) -> Path:
@@ -128,29 +131,20 @@ def _open_sharded(index: Path) -> Checkpoint:
 
 
 def _open_file(path: Path) -> TensorFile:
-    _refuse_placeholder(path)
-    if path.suffix == ".safetensors":
-        return _Safetensors(path)
-    if path.suffix in TORCH_SUFFIXES:
-        return _TorchFile(path)
+    try:
+        with path.open("rb") as file:
+            refuse_placeholder(file.read(START_BYTES))
+        if path.suffix == ".safetensors":
+            return _Safetensors(path)
+        if path.suffix in TORCH_SUFFIXES:
+            return _TorchFile(path)
+    except OSError as error:
+        raise BadCheckpoint(f"{path} cannot be read: {error.strerror}") from error
+    except BadFile as error:
+        raise BadCheckpoint(f"{path} {error}") from error
     raise BadCheckpoint(
         f"{path} is no checkpoint: it ends in none of .safetensors, {', '.join(TORCH_SUFFIXES)}, .json"
     )
-
-
-def _refuse_placeholder(path: Path) -> None:
-    """Refuse what a failed download leaves in place of a file, and say that it is one."""
-    try:
-        with path.open("rb") as file:
-            start = file.read(64).lstrip()
-    except OSError as error:
-        raise BadCheckpoint(f"{path} cannot be read: {error.strerror}") from error
-    if not start:
-        raise BadCheckpoint(f"{path} is empty; download it again")
-    if start.startswith(b"version https://git-lfs"):
-        raise BadCheckpoint(f"{path} is a git-lfs pointer, not the file itself; fetch it with git lfs pull")
-    if start[:5].lower() in (b"<!doc", b"<html"):
-        raise BadCheckpoint(f"{path} is an HTML page, not the file itself; download it again")
 
 
 class _Safetensors:
@@ -158,8 +152,8 @@ class _Safetensors:
         try:
             self._file: Any = safe_open(path, framework="pt")
         except (SafetensorError, OSError) as error:
-            reason = f"{path} is no safetensors file, or only a part of one ({error}); download it again"
-            raise BadCheckpoint(reason) from error
+            reason = f"is no safetensors file, or only a part of one ({error}); download it again"
+            raise BadFile(reason) from error
 
     def tensors(self) -> dict[str, TensorInfo]:
         slices = {name: self._file.get_slice(name) for name in self._file.offset_keys()}
@@ -175,22 +169,7 @@ class _Safetensors:
 
 class _TorchFile:
     def __init__(self, path: Path) -> None:
-        try:
-            content = torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-        except UnpicklingError as error:
-            raise BadCheckpoint(f"{path} holds more than tensors, maybe code, and is not loaded") from error
-        except Exception as error:  # a damaged pickle can make its reader fail in any way
-            reason = str(error).partition("\n")[0]
-            raise BadCheckpoint(f"{path} is no torch file, or only a part of one ({reason})") from error
-        if not isinstance(content, Mapping) or not content:
-            raise BadCheckpoint(f"{path} holds no tensors by name; save a state_dict with torch.save")
-        if strange := [
-            str(k) for k, v in content.items() if not (isinstance(k, str) and isinstance(v, Tensor))
-        ]:
-            raise BadCheckpoint(
-                f"{path} holds things that are no named tensors: {', '.join(strange)}; save a state_dict"
-            )
-        self._content: Mapping[str, Tensor] = content
+        self._content = torch_tensors(path)
 
     def tensors(self) -> dict[str, TensorInfo]:
         return {

@@ -169,6 +169,14 @@ def _assign(model: nn.Module, name: str, weight: Tensor) -> None:
     setattr(model.get_submodule(owner), leaf, nn.Parameter(weight, requires_grad=False))
 
 
+def current_name(raw: str) -> str:
+    """A published tensor's name as the model has it, from any of the spellings."""
+    name = raw.replace("._orig_mod", "").removeprefix("model.")
+    for old, new in LEGACY_NAMES:
+        name = name.replace(old, new)
+    return name
+
+
 def _by_name(checkpoint: Checkpoint) -> dict[str, Stored]:
     """The checkpoint's tensors under the names of the model."""
     stored: dict[str, Stored] = {}
@@ -176,10 +184,8 @@ def _by_name(checkpoint: Checkpoint) -> dict[str, Stored]:
     for raw, info in checkpoint.tensors.items():
         if raw.endswith((".kv_cache.k_cache", ".kv_cache.v_cache")):
             continue  # scripts that saved a running model left them
-        legacy = name = raw.replace("._orig_mod", "").removeprefix("model.")
-        for old, new in LEGACY_NAMES:
-            name = name.replace(old, new)
-        transposed = legacy in LEGACY_TRANSPOSED
+        name = current_name(raw)
+        transposed = raw.replace("._orig_mod", "").removeprefix("model.") in LEGACY_TRANSPOSED
         if name in stored:
             twice.append(f"{stored[name].raw} and {raw}")
         stored[name] = Stored(raw, info.shape[::-1] if transposed else info.shape, info.dtype, transposed)

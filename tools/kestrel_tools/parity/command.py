@@ -11,9 +11,11 @@ from rich.console import Console
 from kestrel_core.build import DTYPES, load_model, parse_device
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.moondream.checkpoint.files import open_checkpoint, read_json
+from kestrel_core.moondream.lora import Stacks
 from kestrel_core.protocol.errors import BadCheckpoint
 from kestrel_core.runtime.torch_runtime import TorchRuntime, best_page_size
 from kestrel_tools.parity import md2, md3
+from kestrel_tools.parity.adapters import read_golden_adapter
 from kestrel_tools.parity.engine_runs import check_engine
 from kestrel_tools.parity.options import ParityOptions
 from kestrel_tools.parity.report import Report
@@ -24,6 +26,7 @@ from kestrel_tools.parity.subject import Subject
 from kestrel_tools.progress import loading
 
 BFLOAT16_TOLERANCE = 5e-2
+FLOAT32_GAP = 1e-4  # of choices whose golden values are not known
 
 
 @torch.inference_mode()
@@ -41,9 +44,6 @@ def parity(options: ParityOptions, engine: RuntimeConfig, console: Console) -> b
         model = load_model(folder, None, device, dtype, progress=progress)
     config, language = model.network.config, model.language
     page_size = best_page_size(config.image_prefix_length)
-    runtime = TorchRuntime(model.network, 1 + -(-config.text.max_context // page_size), page_size)
-    golden = {} if exact else embeddings(folder, layout.EMBEDDINGS)
-    subject = Subject(model.network, model.device, runtime.encode_image, golden)
     rounds = model.device.type == "cpu" and not exact
     products = RoundedProducts() if rounds else nullcontext()
     if exact:
@@ -51,14 +51,27 @@ def parity(options: ParityOptions, engine: RuntimeConfig, console: Console) -> b
     else:
         report = Report("relative RMS", BFLOAT16_TOLERANCE)
         judge = Judge(model.network, language, BFLOAT16_TOLERANCE)
+    files = layout.adapter_files(folder)
+    adapter = read_golden_adapter(files, config.text, dtype, report)
+    runtime = TorchRuntime(
+        model.network,
+        1 + -(-config.text.max_context // page_size),
+        page_size,
+        stacks=Stacks(config.text, 1, adapter.rank, model.device, dtype) if adapter else None,
+    )
+    golden = {} if exact else embeddings(folder, layout.EMBEDDINGS)
+    subject = Subject(model.network, model.device, runtime.encode_image, golden, adapter)
     with console.status("stages"), products:
         layout.check_stages(folder, subject, language, report)
     runs = list(layout.runs(folder, subject, language))
+    if all(run.adapter is None for run in runs):
+        report.absent("adapter decode", "not all of adapter, image and answers are there")
     with console.status(f"decoding {len(runs)} runs"), products:
         check_runs(runs, language, drive(runtime, config.image_prefix_length), report, judge)
     if options.engine:
         with products:
-            check_engine(model, runs, runtime.encode_image, engine, report, judge, console)
+            judging = judge or Judge(model.network, language, FLOAT32_GAP)
+            check_engine(model, runs, runtime.encode_image, files, engine, report, judging, exact, console)
     told = f"{options.device}, {options.dtype}{' (float32 products, rounded once)' * rounds}"
     console.print(report.table(f"Moondream {config.generation}, {told}"))
     document = {"folder": folder.name, "device": options.device, "dtype": options.dtype}

@@ -1,7 +1,6 @@
 """Stages of a Moondream 2 golden folder, as its README describes it."""
 
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from pathlib import Path
@@ -10,26 +9,32 @@ from zipfile import BadZipFile
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from safetensors.torch import load_file
 
 from kestrel_core.intake.images import ImageLimits, decode_image
 from kestrel_core.loop.step import Coord, Input, PreparedImage
 from kestrel_core.moondream.checkpoint.files import read_json
-from kestrel_core.moondream.checkpoint.weights import unpack_int4
 from kestrel_core.moondream.crops.cutting import cut_crops
-from kestrel_core.moondream.text import rotary_at, rotate
 from kestrel_core.moondream.vision import pool, stitch
 from kestrel_core.protocol.errors import BadCheckpoint
 from kestrel_core.protocol.messages import Request, Settings
 from kestrel_core.skills.spec import Language
+from kestrel_tools.parity.adapters import adapter_run, containers
+from kestrel_tools.parity.md2_units import check_units
 from kestrel_tools.parity.report import Report
 from kestrel_tools.parity.runs import SKILLS, GoldenRun, objects_run, text_output
-from kestrel_tools.parity.stages import Golden, check_streaming, check_tilings, picture, probabilities
+from kestrel_tools.parity.stages import Golden, check_streaming, check_tilings, picture
 from kestrel_tools.parity.subject import Subject, interleaved, recorded
 
 FLOAT32_TOLERANCE, FLOAT32_MEASURE = 1e-5, "relative L2"
 EMBEDDINGS = ".emb"
+BASE_PREFIX = "_base_prefix"  # an adapter's run whose image was encoded without it
+
+
+def adapter_files(folder: Path) -> list[Path]:
+    """The containers of the folder's one adapter, laid out as the reference's cache is."""
+    variants = sorted(path for path in folder.glob("md_variants/*") if path.is_dir())
+    return containers(variants[0]) if variants else []
 
 
 def images(folder: Path) -> dict[str, PreparedImage]:
@@ -61,10 +66,11 @@ def check_stages(folder: Path, subject: Subject, language: Language, report: Rep
     if vision.tensors:
         _check_vision(vision, prepared, subject)
     if unit.tensors:
-        _check_units(folder, unit, subject)
+        check_units(folder, unit, subject)
     if text.tensors:
         expected = json.loads((folder / "expected.json").read_text())
         _check_text(text, expected, prepared, subject, language)
+        _check_adapter(text, expected.get("lora", {}), prepared, subject)
     if (folder / "streaming.json").is_file():
         cases = json.loads((folder / "streaming.json").read_text())
         check_streaming([(c["ids"][: c["max_tokens"]], c["chunks"]) for c in cases], language, report)
@@ -123,70 +129,6 @@ def _check_vision(golden: Golden, prepared: dict[str, PreparedImage], subject: S
             golden.close("vision blocks", "trace.post_ln_in", seen[-1][0, subset])
 
 
-def _check_units(folder: Path, golden: Golden, subject: Subject) -> None:
-    model, device = subject.model, subject.device
-    region, dtype = model.region, model.text.wte.dtype
-    if dtype == torch.bfloat16 and (folder / "bf16.safetensors").is_file():
-        # In bfloat16 a phase is off by whole periods, so these encodings agree with bfloat16 ones only.
-        rounded = load_file(folder / "bf16.safetensors").items()
-        golden.tensors |= {k.removeprefix("region."): v for k, v in rounded if k.startswith("region.")}
-    coords, sizes = golden["coord_in"].to(device), golden["size_in"].to(device)
-    features = region.coord_features, region.size_features
-    golden.close("region encoders", "coord_feat", region.fourier(coords, features[0]))
-    golden.close("region encoders", "coord_emb", region.encode_coord(coords[:, 0]))
-    golden.close("region encoders", "size_feat", region.fourier(sizes, features[1]))
-    golden.close("region encoders", "size_emb", region.encode_size(sizes))
-    hidden = golden["hidden_in"].to(device, dtype)
-    golden.close("region decoders", "coord_logits", region.coord_logits(hidden))
-    golden.close("region decoders", "size_logits", region.size_logits(hidden))
-    bins = torch.arange(region.config.num_size_bins, device=device)
-    golden.close("region decoders", "bin_to_size", region.size_of_bin(bins))
-    for name, norm in (("vision", model.vision.post_ln), ("text", model.text.post_ln)):
-        # Always in float32: in bfloat16 the rows could not tell one epsilon from another.
-        x, weight, bias = golden[f"ln.{name}.post_ln.x"].to(device), norm.weight.float(), norm.bias.float()
-        y = F.layer_norm(x, norm.normalized_shape, weight, bias, norm.eps)
-        golden.close("layer norm", f"ln.{name}.post_ln.y", y)
-    at = rotary_at(golden["rope.pos"].to(device), model.config.text)
-    rotated = rotate(golden["rope.x"].to(device, dtype).transpose(0, 1), at).transpose(0, 1)
-    golden.close("rotary", "rope.y", interleaved(rotated, model.config.text.rotary_dim))
-    for key in golden.tensors:
-        if key.startswith("recon.") and not key.endswith(".pooled"):
-            _check_stitching(key, golden, subject)
-        if key.startswith("sampling.") and not key.endswith(".logits"):
-            _check_sampling(key, golden)
-    if "quant.packed" in golden:
-        for key, kind in (("quant.weight_f32", torch.float32), ("quant.weight_bf16", torch.bfloat16)):
-            weight = torch.empty_like(golden[key], dtype=kind)
-            unpack_int4(golden["quant.packed"], golden["quant.scale"], golden["quant.zero_point"], weight)
-            golden.report.equal(
-                "int4 weights", key, weight.flatten().tolist(), golden[key].flatten().tolist()
-            )
-
-
-def _check_stitching(key: str, golden: Golden, subject: Subject) -> None:
-    _, tiles, margin = key.split(".")
-    rows, cols = map(int, tiles.split("x"))
-    config = replace(subject.model.config.vision, overlap_margin=int(margin.removeprefix("m")))
-    crop, row, col = torch.meshgrid(
-        *map(torch.arange, (rows * cols, config.grid, config.grid)), indexing="ij"
-    )
-    labels = torch.stack((crop, row, col), dim=-1).flatten(1, 2).float()
-    whole = stitch(labels, (rows, cols), config)
-    golden.report.equal("stitching", key, whole.flatten().tolist(), golden[key].flatten().tolist())
-    golden.close("pooling", f"{key}.pooled", pool(whole, config.grid))
-
-
-def _check_sampling(key: str, golden: Golden) -> None:
-    named = re.fullmatch(r"sampling\.(.*)\.t([\d.]+)\.p([\d.]+)", key)
-    assert named is not None
-    vector, temperature, top_p = named.groups()
-    ours = probabilities(golden[f"sampling.{vector}.logits"], float(temperature), float(top_p))
-    if vector.startswith("ties"):  # the order of equal values is the sort's own choice
-        golden.report.close("sampling", key, *(p.sort(descending=True).values for p in (ours, golden[key])))
-    else:
-        golden.close("sampling", key, ours)
-
-
 def _check_text(
     golden: Golden,
     expected: dict[str, Any],
@@ -226,6 +168,23 @@ def _check_text(
         golden.close("first logits", "text_only.logits", subject.logits(hidden[-1]))
 
 
+def _check_adapter(
+    golden: Golden, expected: dict[str, Any], prepared: dict[str, PreparedImage], subject: Subject
+) -> None:
+    """The prompts of `lora`; its image has the adapter too, unless the label says otherwise."""
+    image = prepared.get(expected.get("image", ""))
+    labels = [label for label in expected if f"lora.{label}.logits" in golden]
+    if subject.adapter is None or image is None or not labels:
+        golden.report.absent("adapter first logits", "not all of adapter, image and logits are there")
+        return
+    for label in labels:
+        adapted = subject.adapted(not label.endswith(BASE_PREFIX))
+        hidden = subject.prefill(image, expected[label]["prompt_ids"], adapted)
+        hidden = hidden[subject.model.config.image_prefix_length :]
+        golden.close("adapter prompt prefill", f"lora.{label}.hidden", hidden)
+        golden.close("adapter first logits", f"lora.{label}.logits", subject.logits(hidden[-1]))
+
+
 def _prompt(run: dict[str, Any], language: Language, image: PreparedImage) -> tuple[Input, ...]:
     if "spatial_refs" not in run:
         return tuple(run["prompt_ids"])
@@ -243,16 +202,28 @@ def runs(folder: Path, subject: Subject, language: Language) -> Iterator[GoldenR
     words = next((run["gaze_prompt_ids"] for run in expected.values() if "gaze_prompt_ids" in run), None)
     for name, image in prepared.items():
         for label, run in expected.get(name, {}).items():
-            kind = label.rstrip("0123456789").split("_")[0]
-            if kind in ("query", "spatial", "reasoning", "caption"):
-                yield _text_run(kind, label, f"{name} {label}", run, image, settings)
-            elif kind in ("detect", "point"):
-                request = Request(kind, {"object": run["object"]}, image, settings)
-                yield objects_run(f"{name} {label}", request, run["prompt_ids"], run)
-            elif label == "gaze" and words is not None:
+            yield from _run_of(label, f"{name} {label}", run, image, settings)
+            if label == "gaze" and words is not None:
                 yield from _gaze_runs(name, run, words, image, settings)
     if "text_only" in expected:
         yield _text_run("query", "text_only", "text_only", expected["text_only"], None, settings)
+    adapted = expected.get("lora", {})
+    if subject.adapter is not None and adapted.get("image") in prepared:
+        for label, run in adapted.items():
+            for found in _run_of(label, f"lora {label}", run, prepared[adapted["image"]], settings):
+                yield adapter_run(found, subject.adapter, on_image=not label.endswith(BASE_PREFIX))
+
+
+def _run_of(
+    label: str, where: str, run: Any, image: PreparedImage, settings: Settings
+) -> Iterator[GoldenRun]:
+    """The run that stands under this label, if it is one of a skill's."""
+    kind = label.split("_")[0].rstrip("0123456789")
+    if kind in ("query", "spatial", "reasoning", "caption"):
+        yield _text_run(kind, label, where, run, image, settings)
+    elif kind in ("detect", "point"):
+        request = Request(kind, {"object": run["object"]}, image, settings)
+        yield objects_run(where, request, run["prompt_ids"], run)
 
 
 def _text_run(

@@ -13,11 +13,13 @@ from kestrel_core.intake.images import ImageLimits, decode_image
 from kestrel_core.loop.step import PreparedImage
 from kestrel_core.moondream.checkpoint.weights import unscale_float8
 from kestrel_core.moondream.crops.cutting import choose_tiling, cut_crops
+from kestrel_core.moondream.lora import no_adapters
 from kestrel_core.moondream.moe import MoE
 from kestrel_core.moondream.text import TextAttention, rotary_at
 from kestrel_core.moondream.vision import pool, stitch
 from kestrel_core.protocol.messages import Request, Settings
 from kestrel_core.skills.spec import Language
+from kestrel_tools.parity.adapters import adapter_run, containers
 from kestrel_tools.parity.report import Report
 from kestrel_tools.parity.runs import SKILLS, GoldenRun, objects_run, text_output
 from kestrel_tools.parity.stages import Golden, check_streaming, check_tilings, picture, probabilities
@@ -26,6 +28,11 @@ from kestrel_tools.parity.subject import Subject, interleaved, recorded
 FLOAT32_TOLERANCE, FLOAT32_MEASURE = 2e-4, "max |a-b| / (1+|b|)"
 EMBEDDINGS = ".embeddings"
 CROPS_TOLERANCE = 4.0  # mean grey levels: these crops were resized by Pillow, ours by libvips
+
+
+def adapter_files(folder: Path) -> list[Path]:
+    """The containers of the folder's one adapter."""
+    return containers(folder / "adapter")
 
 
 def images(folder: Path, subject: Subject) -> dict[str, PreparedImage]:
@@ -61,6 +68,7 @@ def check_stages(folder: Path, subject: Subject, language: Language, report: Rep
     _check_region(golden("region"), subject)
     _check_prefill(folder, golden("prefill"), prepared, subject)
     _check_first_logits(folder, golden("first_logits"), prepared, subject, language)
+    _check_adapter(folder, golden("first_logits"), prepared, subject)
     _check_sampling(golden("sampling"))
     if (folder / "streaming.json").is_file():
         cases = json.loads((folder / "streaming.json").read_text())
@@ -107,7 +115,9 @@ def _check_attention(golden: Golden, subject: Subject) -> None:
         mixed = F.scaled_dot_product_attention(
             q[None], k[None], v[None], attn_mask=g["mask"].to(subject.device), enable_gqa=len(q) != len(k)
         )
-        report.close("attention", f"{case} out", attn.output(mixed[0].transpose(0, 1)), g["out"])
+        report.close(
+            "attention", f"{case} out", attn.output(mixed[0].transpose(0, 1), x, no_adapters), g["out"]
+        )
 
 
 def _check_experts(golden: Golden, subject: Subject) -> None:
@@ -204,6 +214,20 @@ def _check_first_logits(
             golden.close("first logits", f"{skill}.{index}", logits, f"{skill} {index}")
 
 
+def _check_adapter(
+    folder: Path, golden: Golden, prepared: dict[str, PreparedImage], subject: Subject
+) -> None:
+    compared = False
+    for skill, run in json.loads((folder / "runs.json").read_text()).get("adapter", {}).items():
+        there = run["image"] is None or run["image"] in prepared
+        if subject.adapter is not None and there and f"adapter_{skill}" in golden:
+            hidden = subject.prefill(prepared.get(run["image"]), run["prompt_tokens"], subject.adapted())
+            golden.close("adapter first logits", f"adapter_{skill}", subject.logits(hidden[-1]))
+            compared = True
+    if not compared:
+        golden.report.absent("adapter first logits", "not all of adapter, image and logits are there")
+
+
 def _check_sampling(golden: Golden) -> None:
     for index in range(len(golden.tensors) // 2):
         temperature, top_p = golden[f"{index}.settings"].tolist()
@@ -223,34 +247,43 @@ def _request(skill: str, run: dict[str, Any], image: PreparedImage | None) -> Re
 def runs(folder: Path, subject: Subject, language: Language) -> Iterator[GoldenRun]:
     if not (folder / "runs.json").is_file():
         return
-    prepared, ids = images(folder, subject), language.config.tokenizer
-    for skill, rows in json.loads((folder / "runs.json").read_text()).items():
-        if skill == "adapter":  # not served yet
-            continue
+    prepared, documents = images(folder, subject), json.loads((folder / "runs.json").read_text())
+    adapted = documents.pop("adapter", {})
+    for skill, rows in documents.items():
         for index, run in enumerate(rows):
-            if run["image"] is not None and run["image"] not in prepared:
-                continue
-            request = _request(skill, run, prepared.get(run["image"]))
-            where = f"{skill} {index} ({run['image'] or 'no image'})"
-            prompt_ids, kind = run["prompt_tokens"], skill
-            if skill in ("detect", "point"):
-                yield objects_run(where, request, prompt_ids, run)
-                continue
-            answer, thought = run["answer"], run.get("reasoning")
-            if thought is not None:
-                kind = "reasoning"
-            elif "spatial_refs" in run:
-                kind = "spatial"
-            yield GoldenRun(
-                stage=f"decode {kind}",
-                where=where,
-                request=request,
-                prompt_ids=prompt_ids,
-                tokens=_emitted(answer, ids.eos_id),
-                reasoning_tokens=None if thought is None else _emitted(thought, ids.answer_id),
-                chunks=answer["chunks"],
-                output=text_output(skill, answer["text"], thought),
-            )
+            if run["image"] is None or run["image"] in prepared:
+                where = f"{skill} {index} ({run['image'] or 'no image'})"
+                yield _run(skill, where, run, prepared.get(run["image"]), language)
+    for skill, run in adapted.items():
+        if subject.adapter is not None and (run["image"] is None or run["image"] in prepared):
+            where = f"adapter {skill} ({run['image'] or 'no image'})"
+            found = _run(skill, where, run, prepared.get(run["image"]), language)
+            yield adapter_run(found, subject.adapter)
+
+
+def _run(
+    skill: str, where: str, run: dict[str, Any], image: PreparedImage | None, language: Language
+) -> GoldenRun:
+    ids = language.config.tokenizer
+    request = _request(skill, run, image)
+    prompt_ids, kind = run["prompt_tokens"], skill
+    if skill in ("detect", "point"):
+        return objects_run(where, request, prompt_ids, run)
+    answer, thought = run["answer"], run.get("reasoning")
+    if thought is not None:
+        kind = "reasoning"
+    elif "spatial_refs" in run:
+        kind = "spatial"
+    return GoldenRun(
+        stage=f"decode {kind}",
+        where=where,
+        request=request,
+        prompt_ids=prompt_ids,
+        tokens=_emitted(answer, ids.eos_id),
+        reasoning_tokens=None if thought is None else _emitted(thought, ids.answer_id),
+        chunks=answer["chunks"],
+        output=text_output(skill, answer["text"], thought),
+    )
 
 
 def _emitted(run: dict[str, Any], end: int) -> list[int]:

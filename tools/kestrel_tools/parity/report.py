@@ -45,6 +45,11 @@ class Report:
     measure: Measure
     tolerance: float
     stages: dict[str, Stage] = field(default_factory=dict)
+    absences: dict[str, str] = field(default_factory=dict)  # stages that could not be run, and why
+
+    def absent(self, stage: str, why: str) -> None:
+        """The folder does not have what this stage compares with: neither passed nor missed."""
+        self.absences[stage] = why
 
     def close(self, stage: str, where: str, ours: Tensor, golden: Tensor) -> None:
         a, b = ours.detach().to("cpu", torch.float64), golden.to(torch.float64)
@@ -104,12 +109,15 @@ class Report:
             numbers = f"{stage.worst:.2g}", f"{stage.tolerance:.2g}"
             where = stage.where + (f" ({stage.note})" if stage.note else "")
             table.add_row(stage.name, str(stage.count), *numbers, stage.measure, where, verdict)
+        for name, why in self.absences.items():
+            table.add_row(name, "0", "", "", "", why, "[yellow]absent[/]")
         return table
 
     def document(self) -> dict[str, Any]:
         """The last line of output. A deviation that is infinite or NaN, which JSON cannot say, is null."""
         return {
             "passed": self.passed,
+            "absent": [{"stage": name, "why": why} for name, why in self.absences.items()],
             "stages": [
                 {
                     "stage": stage.name,

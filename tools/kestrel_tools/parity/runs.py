@@ -1,19 +1,21 @@
 """Golden decodes of every skill: run through the runtime one sequence at a time, then compared or judged."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kestrel_core.loop.sequence import Prompt
 from kestrel_core.loop.step import Input, PreparedImage, Running, Runtime, Span, StepPlan
+from kestrel_core.moondream.lora import Adapter
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.protocol.messages import Request
 from kestrel_core.skills.registry import builtin_skills
 from kestrel_core.skills.spec import Language
 from kestrel_tools.noted import Choice, NotedReply, walk
 from kestrel_tools.parity.report import Report
-from kestrel_tools.reference import Reference
+from kestrel_tools.reference import Adapted, Reference
 
 SKILLS = builtin_skills()
 BOX_TOLERANCE = 1e-6
@@ -32,6 +34,16 @@ class GoldenRun:
     chunks: Sequence[str] | None = None
     output: dict[str, Any] = field(default_factory=dict)
     inputs: tuple[Input, ...] | None = None  # a prompt that no skill makes
+    adapter: Adapter | None = None
+    on_image: bool = True  # False: the image prefix is computed without the adapter
+    is_golden: bool = True  # False: only the request is golden, and its answer is not known
+
+    @property
+    def whose(self) -> str:
+        """For the name of a stage: whether the run has an adapter, and the golden one."""
+        if self.adapter is None:
+            return ""
+        return "adapter " if self.is_golden else "other adapters "
 
     @property
     def image(self) -> PreparedImage | None:
@@ -55,14 +67,17 @@ Decode = Callable[[GoldenRun, Prompt, NotedReply], None]
 
 
 def drive(runtime: Runtime, image_prefix_length: int) -> Decode:
-    """Decode with the runtime alone: one sequence in slot 1, its pages in order."""
-    sequence = Running(1, list(range(1, runtime.num_pages)))
+    """Decode with the runtime alone: one sequence in slot 1, its pages in order; its adapter has index 1."""
+    plain = Running(1, list(range(1, runtime.num_pages)))
 
     def decode(run: GoldenRun, prompt: Prompt, reply: NotedReply) -> None:
-        spans, start, feed = [], 0, prompt.inputs
+        spans, start, feed, sequence = [], 0, prompt.inputs, plain
+        if run.adapter is not None:
+            runtime.adapter_loader(1)(run.adapter)
+            sequence = replace(plain, adapter=1)
         if run.image is not None:
             start = image_prefix_length
-            spans.append(Span(sequence, 0, start, None, image=run.image))
+            spans.append(Span(sequence if run.on_image else plain, 0, start, None, image=run.image))
         finished = False
         while not finished:
             stop = start + len(feed)
@@ -85,7 +100,8 @@ class Judge:
     """
 
     def __init__(self, network: Moondream, language: Language, tolerance: float) -> None:
-        self._reference = Reference(deepcopy(network).float())
+        self._network = deepcopy(network).float()
+        self._reference = Reference(self._network)
         self._language = language
         self._tolerance = tolerance
         # Most runs choose the same every time, so what was judged once is kept.
@@ -102,7 +118,10 @@ class Judge:
         fresh = SKILLS[run.request.skill].reply(run.request, self._language)
         prompt = prompt_of(run, self._language).inputs
         path = walk(run.where, prompt, fresh, reply.choices, run.image is not None)
-        [judged] = self._reference.judge(run.image, [path])
+        adapted = None
+        if run.adapter is not None:
+            adapted = Adapted.by(run.adapter, self._network.text.wte, run.on_image)
+        [judged] = self._reference.judge(run.image, [path], adapted)
         return [choice.gap / choice.largest for choice in judged]
 
 
@@ -110,7 +129,7 @@ def check_runs(
     runs: Sequence[GoldenRun], language: Language, decode: Decode, report: Report, judge: Judge | None
 ) -> None:
     """Without a judge, everything must equal the golden values. A judge compares margins instead."""
-    agreed = total = 0
+    agreed, total = Counter[str](), Counter[str]()
     for run in runs:
         prompt = prompt_of(run, language)
         if run.inputs is None:
@@ -121,14 +140,15 @@ def check_runs(
         if judge is None:
             check_run(run, reply, language, report)
             continue
-        judge.check("decode text", run, reply, report)
+        stage = "decode text" if run.adapter is None else "adapter decode text"
+        judge.check(stage, run, reply, report)
         if run.tokens is not None:
             ours = _emitted(reply, language)[1]
             pairs = enumerate(zip(ours, run.tokens, strict=False))
-            agreed += next((i for i, (a, b) in pairs if a != b), len(run.tokens))
-            total += len(run.tokens)
-    if total:
-        report.stages["decode text"].note = f"{agreed} of {total} tokens before the first difference"
+            agreed[stage] += next((i for i, (a, b) in pairs if a != b), len(run.tokens))
+            total[stage] += len(run.tokens)
+    for stage, number in total.items():
+        report.stages[stage].note = f"{agreed[stage]} of {number} tokens before the first difference"
 
 
 def prompt_of(run: GoldenRun, language: Language) -> Prompt:

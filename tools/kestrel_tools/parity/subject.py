@@ -8,9 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from kestrel_core.loop.step import Input, PreparedImage, Running, Span
+from kestrel_core.moondream.lora import Adapter
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.runtime.kv_cache import KVCache
-from kestrel_tools.reference import hidden_states
+from kestrel_tools.reference import Adapted, hidden_states, image_span
 
 
 @dataclass
@@ -20,21 +21,30 @@ class Subject:
     encode_image: Callable[[PreparedImage], Tensor]
     # Golden embeddings by image, for runs in which text must not inherit the rounding of vision.
     embeddings: Mapping[str, Tensor] = field(default_factory=dict)
+    adapter: Adapter | None = None  # the folder's
 
     def __post_init__(self) -> None:
         weight = self.model.text.wte
         context = self.model.config.text.max_context
         self._kv_cache = KVCache(self.model.config.text, 2, context, self.device, weight.dtype)
 
-    def prefill(self, image: PreparedImage | None, inputs: Sequence[Input]) -> Tensor:
+    def adapted(self, on_image: bool = True) -> Adapted:
+        """By the folder's adapter."""
+        assert self.adapter is not None
+        return Adapted.by(self.adapter, self.model.text.wte, on_image)
+
+    def prefill(
+        self, image: PreparedImage | None, inputs: Sequence[Input], adapted: Adapted | None = None
+    ) -> Tensor:
         """Hidden states [positions, dim] of a fresh sequence: the image prefix, if any, then the inputs."""
         spans, start = [], 0
         if image is not None:
             start = self.model.config.image_prefix_length
-            spans.append(Span(Running(0, [1]), 0, start, None, image=image))
+            spans.append(image_span(image, start, [1], adapted))
         if inputs:
-            spans.append(Span(Running(0, [1]), start, start + len(inputs), inputs))
-        return hidden_states(self.model, self._kv_cache, spans, self._embeddings)
+            sequence = Running(0, [1], adapter=1 if adapted is not None else 0)
+            spans.append(Span(sequence, start, start + len(inputs), inputs))
+        return hidden_states(self.model, self._kv_cache, spans, self._embeddings, adapted)
 
     def _embeddings(self, image: PreparedImage) -> Tensor:
         if image.key in self.embeddings:

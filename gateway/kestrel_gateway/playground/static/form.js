@@ -1,5 +1,6 @@
 // What the visitor asks for: the skill, its words, its settings. Gives questions, and takes them back.
 
+import { Adapters } from "./adapters.js";
 import { find, make, makeTabs } from "./dom.js";
 import { ideasFor, skillsOf } from "./skills.js";
 
@@ -11,6 +12,7 @@ export class Form {
   #words = {}; // by the field they belong to, so that a skill's words come back with it
   #onChange;
   skill = null;
+  adapters = new Adapters(() => this.#onChange());
 
   constructor(onChange, onSend) {
     this.#onChange = onChange;
@@ -57,6 +59,7 @@ export class Form {
     }
     const given = skill.settings.filter((name) => find(name).value !== "" && find(name).validity.valid);
     const settings = Object.fromEntries(given.map((name) => [name, Number(find(name).value)]));
+    if (this.adapters.value) settings.adapter = this.adapters.value;
     return { skill, picture: this.#picture, fields, settings, stream: Boolean(skill.streams) && find("stream").checked };
   }
 
@@ -74,6 +77,7 @@ export class Form {
     find("reasoning").checked = Boolean(fields.reasoning);
     if (skill.streams) find("stream").checked = stream;
     for (const name of skill.settings) find(name).value = settings[name] ?? "";
+    this.adapters.value = settings.adapter ?? "";
     this.#choose(skill.name);
     for (const input of document.querySelectorAll("[data-extra]")) setValue(input, fields[input.dataset.extra]);
     this.#onChange();

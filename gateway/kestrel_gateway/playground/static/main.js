@@ -20,6 +20,7 @@ const key = new Key(() => {
   place.hasKeys = true;
   writeCode();
   clearProblem();
+  loadAdapters();
   send();
 });
 const form = new Form(writeCode, () => (running ? cancel() : send()));
@@ -147,6 +148,10 @@ async function copy() {
   }
 }
 
+async function loadAdapters() {
+  if (key.value || !place.hasKeys) await form.adapters.load(key.value);
+}
+
 async function start() {
   const response = await fetch("/playground/about.json");
   const about = await response.json();
@@ -155,6 +160,7 @@ async function start() {
   place.hasKeys = about.has_keys;
   if (about.has_keys) key.expect();
   form.offer(about.skills);
+  await loadAdapters();
   pictures.offer(about.samples, about.max_picture_bytes);
   if (!pictures.current) await pictures.takeSample(about.samples.includes("shapes.png") ? "shapes.png" : about.samples[0]);
 }
@@ -167,5 +173,8 @@ makeTabs(find("languages"), LANGUAGES, find("code"), (name) => {
 find("copy").addEventListener("click", copy);
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && running) cancel();
+});
+document.addEventListener("visibilitychange", () => {
+  if (!document.hidden) loadAdapters();
 });
 start().catch(() => showProblem("The page could not be loaded completely.", "Reload it; see whether the server is still running."));

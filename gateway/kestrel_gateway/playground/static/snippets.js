@@ -66,7 +66,7 @@ function writePython({ skill: { name: skill, isOwn }, picture, fields, settings,
 
 function writeOpenAI({ skill: { name: skill, isOwn }, picture, fields, settings, stream }, { origin, hasKeys }) {
   if (isOwn) return `# OpenAI's API has no way to ask for ${skill}; curl, Python and tritonclient have.`;
-  const { max_objects: most, max_tokens: tokens, ...sampling } = settings;
+  const { max_objects: most, max_tokens: tokens, adapter, ...sampling } = settings;
   const isQuery = skill === "query";
   const text = isQuery ? fields.question : `/${skill} ${JSON.stringify({ ...fields, ...(most ? { max_objects: most } : {}) })}`;
   const isStream = stream && isQuery; // the answer of a command is one document
@@ -90,7 +90,7 @@ function writeOpenAI({ skill: { name: skill, isOwn }, picture, fields, settings,
     `    ${part},`,
     "]",
     "answer = client.chat.completions.create(",
-    `    ${['model="moondream"', 'messages=[{"role": "user", "content": content}]', ...given].join(",\n    ")},`,
+    `    ${[`model=${python(adapter ? `moondream/${adapter}` : "moondream")}`, 'messages=[{"role": "user", "content": content}]', ...given].join(",\n    ")},`,
     ")",
     ...(isStream
       ? ["for chunk in answer:", "    if chunk.choices:", '        print(chunk.choices[0].delta.content or "", end="", flush=True)', "print()"]

@@ -1,0 +1,154 @@
+"""Adapters on Hugging Face, named `org/name` or `org/name@revision`. No torch.
+
+The revision is resolved once, to a commit; from then on it is that commit until the process ends. Only files
+that an adapter is read from are downloaded, and only after their sizes are known to be within the limit.
+Without the network the cache is used, if it has them.
+"""
+
+import logging
+import re
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+
+from huggingface_hub import DryRunFileInfo, snapshot_download
+from huggingface_hub.errors import (
+    GatedRepoError,
+    HFValidationError,
+    RepositoryNotFoundError,
+    RevisionNotFoundError,
+)
+
+from kestrel_core.intake.hub import reason_of, reporting
+from kestrel_core.intake.local_adapters import NAMED, PEFT_CONFIG, PEFT_TENSORS, SUFFIXES, holds_adapter
+from kestrel_core.protocol.errors import AdapterUnreachable, BadAdapter, KestrelError, UnknownAdapter
+
+PART = r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,94}[A-Za-z0-9_])?"
+NAME = re.compile(rf"(?P<repository>{PART}/{PART})(?:@(?P<revision>[A-Za-z0-9][A-Za-z0-9_./-]{{0,99}}))?")
+
+log = logging.getLogger("kestrel")
+
+
+class HubAdapters:
+    def __init__(self, max_bytes: int, download_s: float) -> None:
+        self._max_bytes = max_bytes
+        self._download_s = download_s
+
+    def knows(self, name: str) -> bool:
+        return ".." not in name and NAME.fullmatch(name) is not None
+
+    def fetch(self, name: str) -> Path:
+        """The folder of the adapter in Hugging Face's cache."""
+        match = NAME.fullmatch(name)
+        assert match is not None
+        repository, revision = match["repository"], match["revision"] or "main"
+        try:
+            return _in_time(lambda: self._download(name, repository, revision), self._download_s)
+        except KestrelError:
+            raise
+        except GatedRepoError as error:
+            raise UnknownAdapter(
+                f'adapter "{name}" is not open to this server: accept its terms on Hugging Face, '
+                "and set HF_TOKEN to a token that may read it"
+            ) from error
+        except (RepositoryNotFoundError, RevisionNotFoundError, HFValidationError) as error:
+            raise UnknownAdapter(
+                f'there is no adapter "{name}" on Hugging Face that this server may read'
+            ) from error
+        except Exception as error:  # any of several libraries may raise, down to the sockets
+            cached = _cached(repository, revision)
+            if cached is None:
+                raise AdapterUnreachable(
+                    f'adapter "{name}" is not on this machine yet, and {reason_of(error)}; try again later'
+                ) from error
+            log.info("adapter %s: from the cache, since %s", name, reason_of(error))
+            return cached
+
+    def _download(self, name: str, repository: str, revision: str) -> Path:
+        listed = snapshot_download(
+            repository,
+            revision=revision,
+            allow_patterns=[PEFT_CONFIG, *(f"*{suffix}" for suffix in SUFFIXES)],
+            ignore_patterns=["*/*"],
+            tqdm_class=reporting(lambda done, total: None),
+            dry_run=True,
+        )
+        wanted = _wanted(name, listed)
+        sizes = [file.file_size for file in wanted]
+        size = sum(one or 0 for one in sizes)
+        if None in sizes:
+            raise BadAdapter(f'the size of adapter "{name}" is not known, so it is not downloaded')
+        if size > self._max_bytes:
+            raise BadAdapter(
+                f'adapter "{name}" has {size:,} bytes, and no more than {self._max_bytes:,} are downloaded'
+            )
+        commit = wanted[0].commit_hash
+        log.info("adapter %s: fetching %s bytes of commit %s from Hugging Face", name, f"{size:,}", commit)
+        folder = snapshot_download(
+            repository,
+            revision=commit,
+            allow_patterns=[file.filename for file in wanted],
+            tqdm_class=reporting(_told(name)),
+        )
+        return Path(folder)
+
+
+def _wanted(name: str, listed: Sequence[DryRunFileInfo]) -> list[DryRunFileInfo]:
+    """Of the files of a repository those that the adapter will be read from."""
+    files = {file.filename: file for file in listed}
+    if PEFT_CONFIG in files and PEFT_TENSORS in files:
+        return [files[PEFT_CONFIG], files[PEFT_TENSORS]]
+    for one in NAMED:
+        if one in files:
+            return [files[one]]
+    tensors = [file for file in files if file.endswith(SUFFIXES)]
+    if len(tensors) == 1 and PEFT_CONFIG not in files:
+        return [files[tensors[0]]]
+    raise BadAdapter(
+        f'"{name}" holds no adapter: looked for {PEFT_CONFIG} with {PEFT_TENSORS}, {", ".join(NAMED)}, '
+        f"and a single file ending in {' or '.join(SUFFIXES)}"
+    )
+
+
+def _cached(repository: str, revision: str) -> Path | None:
+    try:
+        # The library refuses a folder that lacks a file asked for, and not all of the repository's are there.
+        found = snapshot_download(
+            repository, revision=revision, allow_patterns=[PEFT_CONFIG], local_files_only=True
+        )
+    except Exception:  # whatever it is, the cache does not help
+        return None
+    return Path(found) if holds_adapter(Path(found)) else None
+
+
+def _told(name: str) -> Callable[[int, int], None]:
+    """Tells the log of every further quarter."""
+    quarter = 0
+
+    def told(done: int, total: int) -> None:
+        nonlocal quarter
+        if total and 4 * done // total > quarter:
+            quarter = 4 * done // total
+            log.info("adapter %s: %d of %d bytes", name, done, total)
+
+    return told
+
+
+def _in_time(download: Callable[[], Path], limit_s: float) -> Path:
+    """Wait no longer than the limit. The library has none; what it then still does ends with its sockets."""
+    done: Future[Path] = Future()
+
+    def run() -> None:
+        try:
+            done.set_result(download())
+        except BaseException as error:
+            done.set_exception(error)
+
+    threading.Thread(target=run, daemon=True, name="adapter download").start()
+    try:
+        return done.result(limit_s)
+    except TimeoutError as error:
+        if done.done():
+            raise
+        raise TimeoutError(f"it took more than {limit_s:g} s") from error
