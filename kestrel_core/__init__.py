@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kestrel_core.protocol.arguments import Argument
 from kestrel_core.protocol.errors import (
+    AdapterUnreachable,
     BadAdapter,
     BadCheckpoint,
     BadImage,
@@ -57,6 +58,7 @@ LATE = {
 }
 
 __all__ = [
+    "AdapterUnreachable",
     "Answer",
     "Argument",
     "BadAdapter",

@@ -3,8 +3,8 @@
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +12,21 @@ import torch
 
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.intake import hub
+from kestrel_core.intake.adapters import AdapterStore
 from kestrel_core.intake.image_preparer import ImagePreparer
 from kestrel_core.intake.images import ImageLimits
 from kestrel_core.intake.models import MODELS, find_model
 from kestrel_core.intake.tokenizer import Tokenizer
+from kestrel_core.loop.adapters import Adapters
 from kestrel_core.loop.metrics import Metrics
 from kestrel_core.loop.step_loop import QueueLimits, StepLoop
+from kestrel_core.moondream.checkpoint.adapter_files import read_adapter
 from kestrel_core.moondream.checkpoint.weights import load_config
 from kestrel_core.moondream.config import MoondreamConfig
 from kestrel_core.moondream.loading import DTYPES as DTYPES
 from kestrel_core.moondream.loading import load_network, parse_dtype, random_network
 from kestrel_core.moondream.loading import parse_device as parse_device
+from kestrel_core.moondream.lora import Adapter, Stacks
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.protocol.about import About, own_version
 from kestrel_core.protocol.errors import EngineFailed, InvalidRequest
@@ -30,9 +34,10 @@ from kestrel_core.runtime.cuda_runtime import CudaRuntime
 from kestrel_core.runtime.fast_paths import FastPaths
 from kestrel_core.runtime.graphs import Graphs
 from kestrel_core.runtime.kv_cache import KVCache
-from kestrel_core.runtime.memory import affordable_tokens, free_bytes
+from kestrel_core.runtime.memory import affordable_tokens, free_bytes, require_room_for_adapters
 from kestrel_core.runtime.torch_runtime import TorchRuntime, best_page_size
 from kestrel_core.runtime.vision.image_encoder import ImageEncoder
+from kestrel_core.scheduler.adapter_slots import AdapterSlots
 from kestrel_core.scheduler.pages import PagePool
 from kestrel_core.scheduler.prefix_cache import PrefixCache
 from kestrel_core.scheduler.scheduler import Limits, Scheduler
@@ -60,17 +65,24 @@ class Engine:
     loop: StepLoop
     language: Language
     runtime: TorchRuntime | CudaRuntime
-    about: About
+    description: About  # without its adapters, which come and go
+    adapters: AdapterStore[Adapter] | None
     settled: dict[str, str]  # what `in_use` tells beside the runtime's part
 
     def close(self, drain: bool = True) -> None:
         self.loop.close(drain)
 
+    @property
+    def about(self) -> About:
+        """What can be asked for, with the adapters that there are now."""
+        return replace(self.description, adapters=() if self.adapters is None else self.adapters.names())
+
     def in_use(self) -> dict[str, str]:
         """What the choices of the configuration came to on this machine.
 
         model, generation, device, dtype, vision_dtype (a dtype, or float8), runtime (cuda, torch), attention
-        (flashinfer, sdpa), graphs (on, off, partly), kernels (ours, torch).
+        (flashinfer, sdpa), graphs (on, off, partly), kernels (ours, torch), adapters (off, or what the device
+        has room for).
         """
         return {**self.settled, **self.runtime.in_use()}
 
@@ -109,12 +121,14 @@ def build_engine(
     skills: SkillRegistry | None = None,
     progress: Progress | None = None,
     warming: Progress | None = None,
+    api_key: str | None = None,
 ) -> Engine:
     """Load the model, warm it up and start the engine's thread.
 
-    `progress` is told how far loading is, `warming` how far the warm-up is.
+    `progress` is told how far loading is, `warming` how far the warm-up is. With an `api_key` Moondream is
+    asked for the adapters that it hosts.
     """
-    return start_engine(open_model(config, progress), config, skills, warming)
+    return start_engine(open_model(config, progress), config, skills, warming, api_key)
 
 
 def start_engine(
@@ -122,9 +136,10 @@ def start_engine(
     config: RuntimeConfig,
     skills: SkillRegistry | None = None,
     warming: Progress | None = None,
+    api_key: str | None = None,
 ) -> Engine:
     """An engine over a model that is loaded already."""
-    engine = assemble_engine(model, config, skills, warming=warming)
+    engine = assemble_engine(model, config, skills, warming=warming, api_key=api_key)
     engine.loop.start()
     return engine
 
@@ -135,6 +150,7 @@ def assemble_engine(
     skills: SkillRegistry | None = None,
     overlaps: bool | None = None,
     warming: Progress | None = None,
+    api_key: str | None = None,
 ) -> Engine:
     """An engine whose loop does not run yet: for callers that call `loop.step()` themselves.
 
@@ -148,7 +164,8 @@ def assemble_engine(
         raise InvalidRequest(
             f"max_context is {max_context:,}, and this model is good for {usable:,} positions"
         )
-    runtime = _runtime(model, config, page_size, max_context, overlaps)
+    store = _adapter_store(model, config, api_key) if serves_adapters(config, api_key) else None
+    runtime = _runtime(model, config, page_size, max_context, overlaps, store is not None)
     if isinstance(runtime, CudaRuntime):
         runtime.warm_up(config.max_step_tokens, warming)
         _require_all_graphs(runtime, config)
@@ -160,6 +177,7 @@ def assemble_engine(
         PrefixCache(pool, config.prefix_cache),
         page_size,
         Limits(config.max_batch_size, max_context, config.max_step_tokens),
+        AdapterSlots(config.max_adapters) if store is not None else None,
     )
     loop = StepLoop(
         runtime,
@@ -183,22 +201,49 @@ def assemble_engine(
             config.max_prepared_bytes,
         ),
         metrics,
+        adapters=Adapters(store) if store is not None else None,
     )
     settled = _settled(model, config, runtime)
     about = About(
         settled["model"], own_version(), max_context, tuple(skill.about(model.language) for skill in skills)
     )
-    return Engine(loop, model.language, runtime, about, settled)
+    return Engine(loop, model.language, runtime, about, store, settled)
+
+
+def serves_adapters(config: RuntimeConfig, api_key: str | None) -> bool:
+    """Whether adapters can come from anywhere. If not, no memory is kept for them."""
+    return config.adapters_folder is not None or config.adapter_hub or api_key is not None
+
+
+def _adapter_store(model: LoadedModel, config: RuntimeConfig, api_key: str | None) -> AdapterStore[Adapter]:
+    text, dtype = model.network.config.text, model.network.text.wte.dtype
+    read = partial(read_adapter, config=text, dtype=dtype, max_rank=config.max_adapter_rank)
+    return AdapterStore(read, config.adapters_folder, config.adapter_hub, api_key)
+
+
+def _stacks(model: LoadedModel, config: RuntimeConfig) -> Stacks:
+    text, weight = model.network.config.text, model.network.text.wte
+    max_adapters, max_rank = config.max_adapters, config.max_adapter_rank
+    num_bytes = Stacks.num_bytes(text, max_adapters, max_rank, weight.dtype)
+    require_room_for_adapters(max_adapters, max_rank, num_bytes, free_bytes(model.device))
+    return Stacks(text, max_adapters, max_rank, weight.device, weight.dtype)
 
 
 def _runtime(
-    model: LoadedModel, config: RuntimeConfig, page_size: int, max_context: int, overlaps: bool | None
+    model: LoadedModel,
+    config: RuntimeConfig,
+    page_size: int,
+    max_context: int,
+    overlaps: bool | None,
+    has_adapters: bool,
 ) -> TorchRuntime | CudaRuntime:
     network, on_cuda = model.network, model.device.type == "cuda"
     tokens = config.kv_cache_tokens or 2 * config.max_batch_size * max_context
     encoder, forward = None, None
     if on_cuda and config.runtime == "auto":
         forward = model.fast_paths.text(config.compile)  # first, since it moves the weights in memory
+    stacks = _stacks(model, config) if has_adapters else None
+    if on_cuda and config.runtime == "auto":
         batches = model.fast_paths.crop_batches(config.compile, config.vision_dtype, config.cuda_graphs)
         encoder = ImageEncoder(network.vision, batches)
         encoder.warm_up()  # before the KV cache, which gets what is left
@@ -208,7 +253,7 @@ def _runtime(
     num_pages = 1 + max(-(-tokens // page_size), -(-max_context // page_size))
     if encoder is None:
         _refuse_what_is_required(model, config)
-        return TorchRuntime(network, num_pages, page_size, bool(overlaps))
+        return TorchRuntime(network, num_pages, page_size, bool(overlaps), stacks)
     return CudaRuntime(
         network,
         num_pages,
@@ -220,6 +265,7 @@ def _runtime(
         flashinfer=config.flashinfer,
         graphs=Graphs.wanted(model.device, config.cuda_graphs),
         overlaps=overlaps is not False,
+        stacks=stacks,
     )
 
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from kestrel_core.build import Engine, build_engine
-from kestrel_core.config import RuntimeConfig
+from kestrel_core.config import RuntimeConfig, moondream_api_key
 from kestrel_core.loop.inbox import Ticket
 from kestrel_core.protocol.about import ABOUT
 from kestrel_core.protocol.asking import AnswerStream, AsyncCalls
@@ -111,9 +111,15 @@ class InferenceEngine(AsyncCalls):
     ) -> "InferenceEngine":
         """Load the model and start the engine. Blocking work is done in a thread.
 
-        `api_key` is for adapters that Moondream hosts; none are served yet, so nothing is sent anywhere.
+        `api_key` is for adapters that Moondream hosts, and is sent to Moondream only; without it the
+        environment's is taken.
         """
-        built = await asyncio.to_thread(build_engine, config or RuntimeConfig.from_environment(), skills)
+        built = await asyncio.to_thread(
+            build_engine,
+            config or RuntimeConfig.from_environment(),
+            skills,
+            api_key=api_key or moondream_api_key(),
+        )
         return cls(built)
 
     async def open(self, request: Request) -> EngineStream:

@@ -1,29 +1,43 @@
 """Stand-ins for the device half and for time: scripted samples, no torch, and KV that notices mistakes.
 
-`FakeRuntime` keeps for every cell what was fed there and upon which history. A span is only computed if the
-cells below it are one unbroken history, and its sample follows from that history alone. So whatever mixes up
-pages, positions, prefixes, order or draws is either noticed at once or changes an answer.
+`FakeRuntime` keeps for every cell what was fed there, with which adapter and upon which history. A span is
+only computed if the cells below it are one unbroken history of one adapter, and its sample follows from that
+history alone. So whatever mixes up pages, positions, prefixes, adapters, order or draws is either noticed at
+once or changes an answer.
 """
 
 import threading
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 from zlib import crc32
 
+from fake_adapters import FakePlaces, FakeSource, FakeThreads
 from fake_preparation import FakeWorkers, fake_prepare
 
 from kestrel_core.intake.tokenizer import Tokenizer
+from kestrel_core.loop.adapters import Adapters
 from kestrel_core.loop.inbox import Ticket
 from kestrel_core.loop.metrics import Metrics
 from kestrel_core.loop.preparation import PrepareImage
-from kestrel_core.loop.step import Coord, Input, Kind, PreparedImage, Sample, Size, Span, StepPlan
+from kestrel_core.loop.step import (
+    Adapter,
+    Coord,
+    Input,
+    Kind,
+    PreparedImage,
+    Sample,
+    Size,
+    Span,
+    StepPlan,
+)
 from kestrel_core.loop.step_loop import QueueLimits, StepLoop
 from kestrel_core.moondream.config import MOONDREAM3, Captions, MoondreamConfig, Template, Templates
 from kestrel_core.protocol.errors import KestrelError
 from kestrel_core.protocol.messages import Chunk, Event, Finished, Request, parse_settings
+from kestrel_core.scheduler.adapter_slots import AdapterSlots
 from kestrel_core.scheduler.pages import PagePool
 from kestrel_core.scheduler.prefix_cache import PrefixCache
 from kestrel_core.scheduler.scheduler import Limits, Scheduler
@@ -60,6 +74,7 @@ class Cell(NamedTuple):
     fed: object
     before: int  # digest of the history it was computed upon
     digest: int
+    adapter: str  # empty: none
 
 
 @dataclass(eq=False)
@@ -73,8 +88,15 @@ class FakeStep:
 
 
 class FakeRuntime:
-    def __init__(self, num_pages: int, page_size: int = PAGE_SIZE, overlaps: bool = False) -> None:
+    def __init__(
+        self,
+        num_pages: int,
+        page_size: int = PAGE_SIZE,
+        overlaps: bool = False,
+        max_adapters: int = 0,
+    ) -> None:
         self.num_pages = num_pages
+        self.adapters = FakePlaces(max_adapters)
         self.page_size = page_size
         self.overlaps = overlaps
         self.failing: set[object] = set()  # tokens and keys of images: feeding one of them raises
@@ -124,6 +146,9 @@ class FakeRuntime:
     def vision_s(self, image: PreparedImage) -> float:
         return self.took_s.get(image.key, 0.0)
 
+    def adapter_loader(self, index: int) -> Callable[[Adapter], None]:
+        return self.adapters.loader(index)
+
     def hold(self, after: int = 0) -> None:
         """Let every launch wait for `release`, once there were `after` of them."""
         self._num_free = after
@@ -151,17 +176,18 @@ class FakeRuntime:
         self._require(len(fed) == span.stop - span.start > 0, "a span without an input for each position")
         if not self.failing.isdisjoint(fed):
             raise RuntimeError("no such embedding")
+        adapter = self._adapter(span)
         before = self._cells[self._cell(span, span.start - 1)].digest if span.start else 0
         for position, value in enumerate(fed, span.start):
-            digest = hash((before, _number(value)))
-            self._cells[self._cell(span, position)] = Cell(position, value, before, digest)
+            digest = hash((before, _number(value), *([crc32(adapter.encode())] if adapter else [])))
+            self._cells[self._cell(span, position)] = Cell(position, value, before, digest, adapter)
             before = digest
 
     def _read(self, span: Span) -> Sample:
-        digest, finite = 0, True
+        digest, finite, adapter = 0, True, self._adapter(span)
         for position in range(span.stop):
             cell = self._cells[self._cell(span, position)]
-            sound = cell.position == position and cell.before == digest
+            sound = (cell.position, cell.before, cell.adapter) == (position, digest, adapter)
             self._require(sound, f"slot {span.slot}: position {position} of {span.stop} holds {cell}")
             digest = cell.digest
             finite = finite and cell.fed not in self.not_finite
@@ -191,6 +217,11 @@ class FakeRuntime:
             top = tuple((LETTERS[(chance + i) % 4], -float(i)) for i in range(sampling.logprobs))
             sample = sample._replace(logprob=-coin / 8, top=top)
         return sample
+
+    def _adapter(self, span: Span) -> str:
+        identity = self.adapters.identity(span.sequence.adapter)
+        self._require(identity is not None, "an index is used that holds no adapter")
+        return identity or ""
 
     def _cell(self, span: Span, position: int) -> int:
         return span.sequence.pages[position // self.page_size] * self.page_size + position % self.page_size
@@ -285,14 +316,17 @@ class FakeEngine:
         default_timeout_s: float | None = None,
         threads: bool = False,
         prepare_image: PrepareImage = fake_prepare,
+        max_adapters: int = 0,
     ) -> None:
         self.clock = Clock()
         self.workers = FakeWorkers()
-        self.runtime = FakeRuntime(num_pages, overlaps=overlaps)
-        pool = PagePool(num_pages)
-        self.scheduler = Scheduler(
-            pool, PrefixCache(pool, prefix_cache), PAGE_SIZE, Limits(max_running, max_context, step_tokens)
-        )
+        self.source, self.local, self.remote = FakeSource(), FakeThreads(), FakeThreads()
+        self.runtime = FakeRuntime(num_pages, overlaps=overlaps, max_adapters=max_adapters)
+        pool, limits = PagePool(num_pages), Limits(max_running, max_context, step_tokens)
+        self.slots = AdapterSlots(max_adapters)
+        self.scheduler = Scheduler(pool, PrefixCache(pool, prefix_cache), PAGE_SIZE, limits, self.slots)
+        local, remote = (None, None) if threads else (self.local, self.remote)
+        adapters = Adapters(self.source, local, remote, self.clock) if max_adapters else None
         self.loop = StepLoop(
             self.runtime,
             self.scheduler,
@@ -303,6 +337,7 @@ class FakeEngine:
             QueueLimits(max_queue, max_queue_bytes, max_context, 10.0, default_timeout_s, max_prepared_bytes),
             Metrics(),
             self.clock,
+            adapters,
         )
         if threads:
             self.loop.start()
@@ -339,16 +374,18 @@ class FakeEngine:
             self.scheduler.check()
 
     def run_until_idle(self) -> None:
-        while self.loop.num_open:
-            self.workers.run()
+        while self.loop.num_open or self.local.waiting or self.remote.waiting:
+            for workers in (self.local, self.remote, self.workers):
+                workers.run()
             self.step()
         self.loop.run_until_idle()
 
     def check_idle(self) -> None:
-        """No request is left, and no page but those that the prefix cache may drop."""
+        """No request is left, no pin, and no page but those that the prefix cache may drop."""
         loop, scheduler = self.loop, self.scheduler
         assert self.runtime.violations == []
         assert (loop.num_open, loop.num_queued, loop.queued_bytes, loop.prepared_bytes) == (0, 0, 0, 0)
+        assert loop.num_waiting_for_adapters == 0
         assert not loop._preparation._aside and not loop._preparation._held
         assert (scheduler.num_running, scheduler.num_waiting) == (0, 0)
         assert not loop._tickets and not scheduler._in_flight and not scheduler._building

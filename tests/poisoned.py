@@ -80,12 +80,13 @@ def make_engine(**options: Any) -> FakeEngine:
     engine = FakeEngine(skills=builtin_skills().with_skill(PoisonedSkill()), **options)
     engine.runtime.not_finite.add(UNSOUND)
     engine.runtime.failing |= {UNKNOWN, "late"}
+    engine.runtime.adapters.failing.add("broken")
     return engine
 
 
 def alone(request: Request) -> Heard:
     """The same request, with nobody else there."""
-    engine = make_engine()
+    engine = make_engine(max_adapters=1)
     heard = engine.submit(replace(request, priority=0, timeout_s=None))
     engine.run_until_idle()
     engine.check_idle()

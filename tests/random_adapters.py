@@ -1,12 +1,16 @@
 """Adapters with seeded random numbers, large enough to change what a tiny model says."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
+import pytest
 import torch
 
 from kestrel_core.loop.step import Runtime
+from kestrel_core.moondream.checkpoint.adapter_files import read_adapter
 from kestrel_core.moondream.config import TextConfig
 from kestrel_core.moondream.lora import TARGETS, Adapter, LowRank, Stacks, Target, rank_of, target_shapes
+from kestrel_core.protocol.errors import BadAdapter
 
 MAX_ADAPTERS, MAX_RANK = 3, 8
 
@@ -50,3 +54,15 @@ def empty_stacks(
 def load_all(runtime: Runtime, adapters: Mapping[int, Adapter]) -> None:
     for index, adapter in adapters.items():
         runtime.adapter_loader(index)(adapter)
+
+
+def refused_adapter(
+    path: Path, config: TextConfig, max_rank: int = MAX_RANK, dtype: torch.dtype = torch.float32
+) -> str:
+    """Why the adapter there is refused: in one sentence, without its path."""
+    with pytest.raises(BadAdapter) as caught:
+        read_adapter(path, config, dtype, max_rank)
+    message = str(caught.value)
+    assert "\n" not in message and ". " not in message
+    assert str(path.parent) not in message
+    return message

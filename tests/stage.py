@@ -1,12 +1,26 @@
 """A scheduler and a fake runtime, stepped by hand. A letter of a prompt is a token."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from fake_adapters import FakeAdapter
 from fakes import IMAGE_LENGTH, PAGE_SIZE, FakeRuntime
 
 from kestrel_core.loop.sequence import GO_ON, Outcome, Sequence
-from kestrel_core.loop.step import Input, Kind, PreparedImage, Readout, Sample, Sampling, Span, StepInFlight
+from kestrel_core.loop.step import (
+    Adapter,
+    Input,
+    Kind,
+    PreparedImage,
+    Readout,
+    Sample,
+    Sampling,
+    Span,
+    StepInFlight,
+)
+from kestrel_core.protocol.errors import EngineFailed
+from kestrel_core.scheduler.adapter_slots import AdapterSlots
 from kestrel_core.scheduler.pages import PagePool
 from kestrel_core.scheduler.prefix_cache import PrefixCache
 from kestrel_core.scheduler.scheduler import Limits, Scheduler, Update
@@ -60,13 +74,15 @@ class Stage:
         step_tokens: int = 40,
         overlaps: bool = False,
         prefix_cache: bool = True,
+        max_adapters: int = 0,
     ) -> None:
         self.pool = PagePool(num_pages)
         self.cache = PrefixCache(self.pool, prefix_cache)
-        self.scheduler = Scheduler(
-            self.pool, self.cache, PAGE_SIZE, Limits(max_running, max_context, step_tokens)
-        )
-        self.runtime = FakeRuntime(num_pages, overlaps=overlaps)
+        self.slots = AdapterSlots(max_adapters)
+        limits = Limits(max_running, max_context, step_tokens)
+        self.scheduler = Scheduler(self.pool, self.cache, PAGE_SIZE, limits, self.slots)
+        self.runtime = FakeRuntime(num_pages, overlaps=overlaps, max_adapters=max_adapters)
+        self.loads: list[tuple[Adapter, Callable[[Adapter], None]]] = []  # that have begun
         self._pending: StepInFlight | None = None
 
     def admit(
@@ -77,9 +93,11 @@ class Stage:
         order: float = 0.0,
         second: str = "",
         sampling: Sampling | None = None,
+        adapter: str | None = None,
     ) -> Sequence:
         inputs: list[Input] = list(map(ord, prompt))
-        sequence = Sequence(prompt, Talk(num_tokens, second), inputs, root=(None, image), order=order)
+        sequence = Sequence(prompt, Talk(num_tokens, second), inputs, root=(adapter, image), order=order)
+        sequence.adapter = FakeAdapter(adapter) if adapter is not None else None
         if image is not None:
             sequence.image = PreparedImage(image, None, (1, 1))
             sequence.image_length = IMAGE_LENGTH
@@ -92,9 +110,25 @@ class Stage:
         plan = self.scheduler.plan()
         self.scheduler.check()
         launched: StepInFlight | None = self.runtime.launch(plan) if plan is not None else None
+        for index, adapter in self.scheduler.take_loads():
+            self.loads.append((adapter, self.runtime.adapter_loader(index)))
+        self.scheduler.check()
         if self.runtime.overlaps:
             launched, self._pending = self._pending, launched
         updates = self.scheduler.commit(launched.collect()) if launched is not None else []
+        self.scheduler.check()
+        return updates
+
+    def load(self, count: int = 99) -> list[Update]:
+        """Let so many loads end that have begun."""
+        updates: list[Update] = []
+        for adapter, put in self.loads[:count]:
+            try:
+                put(adapter)
+                self.scheduler.adapter_loaded(adapter.identity)
+            except RuntimeError as error:
+                updates += self.scheduler.adapter_failed(adapter.identity, EngineFailed(str(error)))
+        del self.loads[:count]
         self.scheduler.check()
         return updates
 
@@ -102,7 +136,7 @@ class Stage:
         """Until all have ended. What ended, in that order."""
         ends: list[Update] = []
         while self.scheduler.num_running or self.scheduler.num_waiting or self._pending is not None:
-            ends += [update for update in self.step() if update[1].finish or update[2]]
+            ends += [update for update in self.load() + self.step() if update[1].finish or update[2]]
         return ends
 
     @property
@@ -124,7 +158,7 @@ def said(sequence: Sequence) -> list[int]:
 
 
 def alone(prompt: str, num_tokens: int = 4, **options: Any) -> list[int]:
-    stage = Stage()
+    stage = Stage(max_adapters=1)
     sequence = stage.admit(prompt, num_tokens, **options)
     stage.run()
     return said(sequence)

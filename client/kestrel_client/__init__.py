@@ -1,6 +1,7 @@
 """A client for the Triton model `moondream`: synchronous and asynchronous, typed, without torch."""
 
 from kestrel_core.protocol.errors import (
+    AdapterUnreachable,
     BadAdapter,
     BadImage,
     Cancelled,
@@ -36,6 +37,7 @@ from .client import Client, ClientStream
 from .exchange import Retry
 
 __all__ = [
+    "AdapterUnreachable",
     "Answer",
     "AsyncAnswerStream",
     "AsyncClient",

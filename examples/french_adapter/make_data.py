@@ -31,7 +31,7 @@ Line = Mapping[str, Any]
 SHORTEST, LONGEST = 160, 320  # sides in pixels
 CAPTIONS = ("short", "normal", "long")
 # Of each picture. As many questions are put in French as in English.
-NUM_QUESTIONS = 16
+NUM_QUESTIONS = 12
 NUM_EVAL_QUESTIONS = 8
 
 

@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 
 from kestrel_core.loop.step import Coord, Input, Size
 from kestrel_core.moondream.config import MoondreamConfig
+from kestrel_tools.finetune.bins import bin_of_coord, bin_of_size
 from kestrel_tools.scenes.facts import facts, spatial_fact, target
 from kestrel_tools.scenes.render import Arrays, scene_arrays
 from kestrel_tools.scenes.world import MAX_OBJECTS, Scene, draw_scene
 
-from .teacher import Task, Teacher, bin_of_coord, bin_of_size, small_talk
+from .teacher import Task, Teacher, small_talk
 
 # One task a slot behind each image, and the positions it may take: questions; lists and reasoning; captions
 # and outlines. With the image's 197 they make 560, a length at which attention with a mask is fast.

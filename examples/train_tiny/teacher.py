@@ -4,7 +4,6 @@ A `Task` is a prompt, as `kestrel_core.skills` builds it, and the answer as `Sam
 hidden state, which is also what is fed next.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
@@ -131,12 +130,3 @@ class Teacher:
 
 def small_talk(rng: Random, teacher: Teacher, with_image: bool) -> Task:
     return teacher.talk(*talk(rng, with_image), with_image)
-
-
-def bin_of_coord(value: float, bins: int) -> int:
-    return min(bins - 1, max(0, round(value * bins)))
-
-
-def bin_of_size(value: float, bins: int) -> int:
-    exponent = (math.log2(max(value, 2.0**-10)) + 10) / 10 * (bins - 1)
-    return min(bins - 1, max(0, round(exponent)))

@@ -25,6 +25,7 @@ from torch import Tensor
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.moondream.config import MOONDREAM_TINY
 from kestrel_core.moondream.model import Moondream
+from kestrel_tools.curves import write_curves
 from kestrel_tools.scenes import render
 from kestrel_tools.scenes.command import eval_scenes
 from kestrel_tools.scenes.options import EvalOptions
@@ -277,9 +278,9 @@ def train(
                 since, shown = 0, now
             if now - saved > 60 * options.save_every:
                 save(trainer.model, out, step)
-                pictures.write_curves(out / "curves.svg", curves, "steps")
+                write_curves(out / "curves.svg", curves, "steps")
                 saved = time.monotonic()
-    pictures.write_curves(out / "curves.svg", curves, "steps")
+    write_curves(out / "curves.svg", curves, "steps")
     return step
 
 

@@ -14,7 +14,13 @@ import msgspec
 from starlette.types import Receive, Scope, Send
 
 from kestrel_core.protocol.asking import AnswerStream, AsyncCalls
-from kestrel_core.protocol.errors import BadAdapter, BadImage, KestrelError, UnknownAdapter
+from kestrel_core.protocol.errors import (
+    AdapterUnreachable,
+    BadAdapter,
+    BadImage,
+    KestrelError,
+    UnknownAdapter,
+)
 from kestrel_core.protocol.messages import Chunk, EngineResult, Request
 from kestrel_gateway.errors import ClientGone, UnknownModel, blaming
 from kestrel_gateway.options import GatewayOptions
@@ -155,7 +161,7 @@ def _blaming_fields(visit: Visit) -> Iterator[None]:
     except BadImage:
         with blaming(visit.picture_param):
             raise
-    except (BadAdapter, UnknownAdapter) as error:
+    except (AdapterUnreachable, BadAdapter, UnknownAdapter) as error:
         with blaming(visit.adapter_param):
             if visit.adapter_param == "model" and isinstance(error, UnknownAdapter):
                 raise UnknownModel(str(error)) from None

@@ -12,7 +12,7 @@ import msgspec
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from kestrel_core.protocol.errors import Cancelled, InvalidRequest, KestrelError
+from kestrel_core.protocol.errors import AdapterUnreachable, Cancelled, InvalidRequest, KestrelError
 from kestrel_core.protocol.names import shown
 
 TYPES = {
@@ -136,7 +136,7 @@ def blaming(param: str) -> Iterator[None]:
     """Errors about a request that are raised inside are about this field."""
     try:
         yield
-    except (InvalidRequest, HttpError) as error:
+    except (InvalidRequest, AdapterUnreachable, HttpError) as error:
         if not hasattr(error, "param"):
             error.param = param  # type: ignore[union-attr]
         raise

@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kestrel_core.build import build_engine
-from kestrel_core.config import RuntimeConfig
+from kestrel_core.config import RuntimeConfig, moondream_api_key
 from kestrel_core.engine import InferenceEngine
 from kestrel_core.protocol.errors import BadImage, InvalidRequest, KestrelError
 from kestrel_core.protocol.messages import EngineResult, Request, Settings
@@ -45,7 +45,10 @@ def schedule(
     with Progress(console=screen, transient=True, disable=not screen.is_terminal) as progress:
         bar = progress.add_task("loading", total=None)
         built = build_engine(
-            config, skills, lambda done, total: progress.update(bar, completed=done, total=total)
+            config,
+            skills,
+            lambda done, total: progress.update(bar, completed=done, total=total),
+            api_key=moondream_api_key(),
         )
     engine = InferenceEngine(built)
     live = Live(console, several=len(requests) > 1) if stream and not as_json else None

@@ -1,7 +1,7 @@
 """Names of adapters become adapters: from the folder on this machine, from Hugging Face, from Moondream.
 
 `AdapterStore.resolve` is called in workers' threads. What was read stays in memory, by the stamps of its
-files: a replaced file is read again, a broken one is not read twice. What reads a file is handed in. No torch.
+files: a replaced file is read again, a broken one only once. What reads a file is handed in. No torch.
 """
 
 import threading

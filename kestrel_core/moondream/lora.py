@@ -132,6 +132,12 @@ class Stacks:
         """Numbers of one adapter."""
         return sum(prod(shape) for _, _, _, shape in cls._places(config, max_rank))
 
+    @classmethod
+    def num_bytes(cls, config: TextConfig, max_adapters: int, max_rank: int, dtype: torch.dtype) -> int:
+        """Bytes of all of them on the device."""
+        ranks = len(TARGETS) * torch.int32.itemsize
+        return (1 + max_adapters) * (cls.numbers_each(config, max_rank) * dtype.itemsize + ranks)
+
     def host_piece(self, pinned: bool) -> Tensor:
         """Room for one adapter on the host, to be filled by `write` and copied to `numbers[index]`."""
         return torch.zeros(self.numbers.shape[1], dtype=self.numbers.dtype, pin_memory=pinned)

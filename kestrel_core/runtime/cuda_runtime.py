@@ -22,7 +22,7 @@ from kestrel_core.loop.step import Adapter, PreparedImage, Span, StepPlan
 from kestrel_core.moondream.lora import Stacks
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.text import Forward
-from kestrel_core.runtime.adapters.loading import AdapterLoading
+from kestrel_core.runtime.adapters.loading import AdapterLoading, room_for_adapters
 from kestrel_core.runtime.adapters.rows import TiledRows, has_adapters
 from kestrel_core.runtime.attention.choose import choose_attention
 from kestrel_core.runtime.attention.protocol import DecodeRows, SpanRows, beside_images
@@ -100,7 +100,7 @@ class CudaRuntime:
         self._pictures = self._feeds.blank_images(max_images)
         self._image_positions = torch.arange(self._prefix, device=weight.device).repeat(max_images)
         self._buckets = [self._make_bucket(*size) for size in sizes]
-        self._loading, self._tiled = None, None
+        self._stacks, self._loading, self._tiled = stacks, None, None
         if stacks is not None:
             self._loading = AdapterLoading(stacks)
             self._tiled = TiledRows(stacks, max(self._num_tokens(bucket) for bucket in self._buckets))
@@ -142,7 +142,12 @@ class CudaRuntime:
 
     def in_use(self) -> dict[str, str]:
         """What serves, as names. Graphs are told of once the runtime is warm."""
-        return {"runtime": "cuda", "attention": self._attention.name, "graphs": self._graphs_in_use()}
+        return {
+            "runtime": "cuda",
+            "attention": self._attention.name,
+            "graphs": self._graphs_in_use(),
+            "adapters": room_for_adapters(self._stacks),
+        }
 
     def _graphs_in_use(self) -> str:
         """Whether all, some or none of the sizes of steps, readouts and batches of pictures are captured."""

@@ -6,7 +6,7 @@ import sys
 import torch
 
 from kestrel_core.moondream.config import VisionConfig
-from kestrel_core.protocol.errors import BadCheckpoint
+from kestrel_core.protocol.errors import BadCheckpoint, InvalidRequest
 from kestrel_core.runtime.vision.crop_batches import MAX_BATCH_CROPS
 
 
@@ -42,3 +42,13 @@ def affordable_tokens(wanted: int, max_context: int, cell_bytes: int, free: int)
             "free; lower max_context or free some memory"
         )
     return min(wanted, fitting)
+
+
+def require_room_for_adapters(max_adapters: int, max_rank: int, num_bytes: int, free: int) -> None:
+    """They may take half of the free bytes; the KV cache and computing need the others."""
+    if num_bytes > free // 2:
+        raise InvalidRequest(
+            f"{max_adapters} adapters of rank {max_rank} need {num_bytes / 2**30:.1f} GiB, and "
+            f"{free / 2**30:.1f} GiB of the device are free, of which they may take half; lower max_adapters "
+            "or max_adapter_rank"
+        )

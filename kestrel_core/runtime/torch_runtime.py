@@ -8,7 +8,7 @@ import torch
 from kestrel_core.loop.step import Adapter, Input, PreparedImage, Sample, StepPlan
 from kestrel_core.moondream.lora import Stacks
 from kestrel_core.moondream.model import Moondream
-from kestrel_core.runtime.adapters.loading import AdapterLoading
+from kestrel_core.runtime.adapters.loading import AdapterLoading, room_for_adapters
 from kestrel_core.runtime.adapters.rows import plain_rows
 from kestrel_core.runtime.attention.sdpa import SdpaAttention
 from kestrel_core.runtime.batch import make_batch
@@ -84,7 +84,12 @@ class TorchRuntime:
         return self._loading.loader(index)
 
     def in_use(self) -> dict[str, str]:
-        return {"runtime": "torch", "attention": "sdpa", "graphs": "off"}
+        return {
+            "runtime": "torch",
+            "attention": "sdpa",
+            "graphs": "off",
+            "adapters": room_for_adapters(self._stacks),
+        }
 
     def close(self) -> None:
         self._last.clear()

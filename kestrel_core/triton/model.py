@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kestrel_core.config import RuntimeConfig
+from kestrel_core.config import RuntimeConfig, moondream_api_key
 from kestrel_core.loop.inbox import Ticket
 from kestrel_core.loop.metrics import Exporter, Histogram, Series, exported
 from kestrel_core.protocol.about import ABOUT, About
@@ -55,7 +55,7 @@ class TritonPythonModel:
         options = {name: value["string_value"] for name, value in parameters}
         config = RuntimeConfig.from_parameters(options, int(self.instance))
         skills = self.skills or installed_skills(config.skills)
-        self.engine = build_engine(config, skills.public(), warming=tell_warming)
+        self.engine = build_engine(config, skills.public(), warming=tell_warming, api_key=moondream_api_key())
         self.outbox = Outbox()
         self.tracing = open_tracing(self.engine.about)
         self.open: set[Call] = set()

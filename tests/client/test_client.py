@@ -24,6 +24,7 @@ from client.fake_triton import (
 from goldens import golden_language
 
 from kestrel_client import (
+    AdapterUnreachable,
     BadAdapter,
     BadImage,
     Box,
@@ -116,6 +117,7 @@ def test_a_stream_is_read_to_its_end_before_its_last_text_is_shown(fake: FakeTri
         ("CANCELLED: deadline_passed: late", DeadlinePassed, "late"),
         ("NOT_FOUND: no adapter birds", UnknownAdapter, "no adapter birds"),
         ("INVALID_ARG: bad_adapter: its rank is 64", BadAdapter, "its rank is 64"),
+        ("UNAVAILABLE: adapter_unreachable: not now", AdapterUnreachable, "not now"),
         ("CANCELLED: the deadline passed", Cancelled, "the deadline passed"),
         ("INTERNAL: our fault: 3", EngineFailed, "our fault: 3"),
         ('INVALID_ARG: there is no skill "is not ready"', InvalidRequest, "there is no skill"),

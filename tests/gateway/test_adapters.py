@@ -10,7 +10,7 @@ from gateway_replicas import run
 from gateway_server import FakeUpstream, Running, failing, running
 
 from kestrel_core.protocol.about import About
-from kestrel_core.protocol.errors import BadAdapter, KestrelError, UnknownAdapter
+from kestrel_core.protocol.errors import AdapterUnreachable, BadAdapter, KestrelError, UnknownAdapter
 from kestrel_gateway.upstream.probing import ABOUT_S, keep_probing
 from kestrel_gateway.upstream.replica import Replica
 from kestrel_gateway.upstream.replicas import Replicas
@@ -88,7 +88,11 @@ def test_an_adapter_that_the_server_does_not_know_is_a_model_that_was_not_found(
 
 @pytest.mark.parametrize(
     ("error", "status", "code"),
-    [(UnknownAdapter("no x"), 404, "unknown_adapter"), (BadAdapter("its rank is 64"), 400, "bad_adapter")],
+    [
+        (UnknownAdapter("no x"), 404, "unknown_adapter"),
+        (BadAdapter("its rank is 64"), 400, "bad_adapter"),
+        (AdapterUnreachable("not on this machine yet"), 503, "adapter_unreachable"),
+    ],
 )
 def test_a_skills_path_names_the_adapters_own_error(
     gateway: Running, error: KestrelError, status: int, code: str
@@ -96,6 +100,7 @@ def test_a_skills_path_names_the_adapters_own_error(
     gateway.upstream.scripts = [failing(error)]
     found, answer, _ = gateway.post("/v1/query", QUERY | {"adapter": "x"})
     assert (found, answer["error"]["code"], answer["error"]["param"]) == (status, code, "adapter")
+    assert gateway.get("/readyz")[0] == 200, "the server itself is well"
 
 
 def test_a_listed_adapter_has_a_card_of_its_own(gateway: Running) -> None:

@@ -297,6 +297,7 @@ def test_a_full_size_engine_is_planned_and_captured(name: str, caplog: pytest.Lo
         "runtime": "cuda",
         "attention": "flashinfer",
         "graphs": "on",
+        "adapters": "off",
     }
     metrics = engine.metrics()
     print(f"{name}: {metrics['device_bytes_planned'] / 2**30:.2f} GiB planned")

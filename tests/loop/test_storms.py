@@ -1,4 +1,4 @@
-"""Seeded storms over few words and few pictures: nothing is lost and nobody is disturbed."""
+"""Seeded storms over few words, pictures and adapters: nothing is lost and nobody is disturbed."""
 
 import logging
 import random
@@ -17,9 +17,11 @@ from kestrel_core.protocol.errors import (
 )
 from kestrel_core.protocol.messages import Finished, Request, parse_settings
 
+ADAPTERS = ("a", "a", "b", "c", "far/a", "far/d", "broken", "unknown", "bad")
+
 
 def random_request(rng: random.Random) -> Request:
-    """Few words, few pictures: almost everybody shares something with somebody. Some are bad or poisoned."""
+    """Few words, pictures and adapters: almost everybody shares something with somebody. Some are bad."""
     picture = rng.choice((None, b"cat", b"dog", b"elk"))
     image = picture or b"fox"
     question = rng.choice(("a", "why is it so?", "x" * 14, "x" * 37))
@@ -54,6 +56,8 @@ def random_request(rng: random.Random) -> Request:
             settings["stop"] = rng.choice((["ab"], [" ", "ccc"]))
         if rng.random() < 0.1:
             settings["logprobs"] = 2
+    if rng.random() < 0.5:
+        settings["adapter"] = rng.choice(ADAPTERS)
     return Request(
         skill,
         arguments,
@@ -106,6 +110,7 @@ def test_whatever_happens_nothing_is_lost_and_nobody_is_disturbed(
         prefix_cache=seed != 3,
         max_queue=30,
         max_queue_bytes=60,
+        max_adapters=(1, 2, 2, 3)[seed],
     )
     taken: list[Heard] = []
     cancelled: set[Heard] = set()
@@ -128,7 +133,8 @@ def test_whatever_happens_nothing_is_lost_and_nobody_is_disturbed(
         if engine.scheduler.running and rng.random() < 0.05:
             engine.scheduler.preempt(rng.choice(engine.scheduler.running))
         engine.clock.now_s += rng.random() / 10
-        engine.workers.run(rng.randrange(3))
+        for workers in (engine.workers, engine.local, engine.remote):
+            workers.run(rng.randrange(3))
         engine.step()
     engine.run_until_idle()
     engine.check_idle()
@@ -137,6 +143,7 @@ def test_whatever_happens_nothing_is_lost_and_nobody_is_disturbed(
     assert counts["as alone"] > 250, counts
     assert all(counts[kind] > 10 for kind in ("refused", "expired", "cancelled")), counts
     assert engine.scheduler.num_preemptions > 120
+    assert engine.slots.num_evictions > 60 and engine.loop.metrics.adapter_load_failures > 5
 
 
 def how_it_ended(heard: Heard, alike: Heard | KestrelError, was_cancelled: bool) -> str:

@@ -14,6 +14,8 @@ from kestrel_core.moondream.lora import TARGETS, Adapter, LowRank, Target
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.runtime.torch_runtime import TorchRuntime
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 CONFIGS = {"dense": tiny_config(2), "grouped": tiny_config(2, n_kv_heads=2), "experts": tiny_config(3)}
 PREFIX = 5  # BOS and 2 x 2 patches
 TOKEN = Readout(Kind.TOKEN)

@@ -17,6 +17,8 @@ from kestrel_core.runtime.cuda_runtime import CudaRuntime
 from kestrel_core.runtime.graphs import Work
 from kestrel_core.runtime.torch_runtime import TorchRuntime
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
 CONFIGS = {"dense": tiny_config(2), "grouped": tiny_config(2, n_kv_heads=2), "experts": tiny_config(3)}
 TOKEN = Readout(Kind.TOKEN)
 NUM_WITHOUT = 11 + 5 * 2 + 4 * 4  # captures: rows alone, rows beside images, four forms of readouts

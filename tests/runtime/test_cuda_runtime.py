@@ -168,7 +168,7 @@ def answers() -> list[object]:
 
 def test_an_engine_answers_as_over_the_plain_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
     def on_cpu(
-        model: LoadedModel, config: RuntimeConfig, page_size: int, max_context: int, overlaps: bool | None
+        model: LoadedModel, config: RuntimeConfig, page_size: int, max_context: int, *_: bool | None
     ) -> CudaRuntime:
         network = model.network
         encoder = ImageEncoder(network.vision)

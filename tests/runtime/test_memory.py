@@ -1,8 +1,12 @@
 import pytest
+import torch
+from random_adapters import MAX_ADAPTERS, MAX_RANK, empty_stacks
+from tiny import tiny_config
 
-from kestrel_core.moondream.config import MOONDREAM2
-from kestrel_core.protocol.errors import BadCheckpoint
-from kestrel_core.runtime.memory import affordable_crops, affordable_tokens
+from kestrel_core.moondream.config import MOONDREAM2, MOONDREAM3
+from kestrel_core.moondream.lora import Stacks
+from kestrel_core.protocol.errors import BadCheckpoint, InvalidRequest
+from kestrel_core.runtime.memory import affordable_crops, affordable_tokens, require_room_for_adapters
 
 
 def test_the_kv_cache_is_cut_to_what_the_device_has_left() -> None:
@@ -20,3 +24,19 @@ def test_batches_of_crops_are_smaller_where_little_memory_is_left() -> None:
     assert affordable_crops(vision, 100 * gib) == 64
     assert affordable_crops(vision, 4 * gib) == 20
     assert affordable_crops(vision, 0) == 1
+
+
+@pytest.mark.parametrize("generation", [2, 3])
+def test_what_is_planned_for_adapters_is_what_they_take(generation: int) -> None:
+    text = tiny_config(generation).text
+    stacks = empty_stacks(text)
+    planned = Stacks.num_bytes(text, MAX_ADAPTERS, MAX_RANK, torch.float32)
+    assert planned == stacks.numbers.nbytes + stacks.ranks.nbytes
+
+
+def test_adapters_leave_half_of_the_memory_to_the_rest() -> None:
+    needed = Stacks.num_bytes(MOONDREAM3.text, 8, 32, torch.bfloat16)
+    assert 0.8 < needed / 2**30 < 1.0
+    require_room_for_adapters(8, 32, needed, 2 * needed)
+    with pytest.raises(InvalidRequest, match=r"8 adapters of rank 32 need .* lower max_adapters or"):
+        require_room_for_adapters(8, 32, needed, 2 * needed - 2)

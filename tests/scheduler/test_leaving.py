@@ -7,7 +7,7 @@ from stage import Stage, Talk, alone, both, said
 from kestrel_core.loop.sequence import Outcome
 from kestrel_core.loop.step import Readout, Sample
 from kestrel_core.protocol.errors import EngineFailed
-from kestrel_core.scheduler.scheduler import LOOKAHEAD
+from kestrel_core.scheduler.waiting import MAX_ENDED
 
 
 @both
@@ -41,7 +41,7 @@ def test_the_queue_does_not_keep_those_who_left_it() -> None:
     for sequence in gone:
         stage.scheduler.end(sequence)
     assert stage.scheduler.num_waiting == 1
-    assert len(stage.scheduler._waiting) <= LOOKAHEAD + 2
+    assert sum(len(line.entries) for line in stage.scheduler._waiting._lines.values()) <= MAX_ENDED + 2
     assert [update[0] for update in stage.run()] == [running, stays]
 
 

@@ -17,6 +17,7 @@ from kestrel_core.config import RuntimeConfig
 from kestrel_core.intake.models import DEMO
 from kestrel_tools.bench.parts import add_parts
 from kestrel_tools.doctor.options import DoctorOptions
+from kestrel_tools.finetune.options import EvalLinesOptions, FinetuneOptions
 from kestrel_tools.options import add_command, read_options
 from kestrel_tools.parity.options import ParityOptions
 from kestrel_tools.scenes.options import ChoicesOptions, EvalOptions
@@ -25,6 +26,16 @@ if TYPE_CHECKING:
     from kestrel_core.cli.options import Commands
 
 DEVICE_HALF = ("runtime", "flashinfer", "cuda_graphs", "compile")  # may differ, and must not change an answer
+TRAINING_READS = (
+    "model",
+    "model_path",
+    "revision",
+    "tokenizer_path",
+    "device",
+    "dtype",
+    "max_image_bytes",
+    "max_image_pixels",
+)
 DOCTOR_CHOOSES = ("model", "model_path", "device")  # where nobody says
 
 
@@ -46,6 +57,7 @@ def add_eval(commands: "Commands") -> None:
     )
     parts = evaluate.add_subparsers(title="on what", required=True, metavar="WHAT")
     add_command(parts, "choices", _eval_choices, ChoicesOptions)
+    add_engine_options(add_command(parts, "lines", _eval_lines, EvalLinesOptions))
     add_engine_options(add_command(parts, "scenes", _eval_scenes, EvalOptions))
 
 
@@ -60,6 +72,13 @@ def _eval_choices(options: argparse.Namespace, console: Console) -> int:
     from kestrel_tools.scenes.choices import eval_choices
 
     return 0 if eval_choices(read_options(ChoicesOptions, options), console) else 1
+
+
+def _eval_lines(options: argparse.Namespace, console: Console) -> int:
+    from kestrel_tools.finetune.eval_lines import eval_lines
+
+    eval_lines(read_options(EvalLinesOptions, options), engine_config(options), console)
+    return 0
 
 
 def _eval_scenes(options: argparse.Namespace, console: Console) -> int:
@@ -86,6 +105,17 @@ def _doctor(options: argparse.Namespace, console: Console) -> int:
     return 0 if doctor(chosen, config, device, console) else 1
 
 
+def add_finetune(commands: "Commands") -> None:
+    add_engine_options(add_command(commands, "finetune", _finetune, FinetuneOptions), TRAINING_READS)
+
+
+def _finetune(options: argparse.Namespace, console: Console) -> int:
+    from kestrel_tools.finetune.command import finetune
+
+    finetune(read_options(FinetuneOptions, options), engine_config(options), console)
+    return 0
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """The whole command line of a checkout that is not installed, and so has no entry points."""
-    return command_line.main(arguments, more=(add_parity, add_bench, add_eval, add_doctor))
+    return command_line.main(arguments, more=(add_parity, add_bench, add_eval, add_doctor, add_finetune))

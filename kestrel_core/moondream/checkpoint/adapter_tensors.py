@@ -47,7 +47,7 @@ def assemble(matrices: Iterable[Matrix], config: TextConfig, dtype: torch.dtype,
             twice = f"{shown(by_place[matrix.place].name)} and {shown(matrix.name)}"
             raise BadAdapter(f"the same matrix is there under two names, {twice}")
         by_place[matrix.place] = matrix
-    ranks = {place: _rank(matrix, config) for place, matrix in by_place.items()}
+    ranks = {place: _rank(by_place[place], config) for place in sorted(by_place)}
     for place, rank in ranks.items():
         if place.other not in ranks:
             raise BadAdapter(

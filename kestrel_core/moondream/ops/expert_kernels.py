@@ -1,4 +1,4 @@
-"""The kernels of mixtures of experts: choosing them, and running them for few tokens or for many.
+"""The products of mixtures of experts, for few tokens and for many.
 
 A pair is a token and one of its experts: pair = token * experts_per_token + rank.
 """
@@ -8,65 +8,17 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from kestrel_core.moondream.ops.plain import experts as plain_experts
-from kestrel_core.moondream.ops.plain import grouped_experts, sort_pairs
+from kestrel_core.moondream.lora import Target
+from kestrel_core.moondream.ops.expert_lora_kernels import PairAdapters, add_pairs, no_arguments
+from kestrel_core.moondream.ops.plain import grouped_experts, grouped_product, sort_pairs
 from kestrel_core.moondream.ops.protocol import Pairs, StepAdapters
+from kestrel_core.moondream.ops.routing_kernels import geglu, gelu, invert
 
 FEW_TOKENS = 64  # up to here a program finds the tokens of its expert itself; beyond, pairs are sorted first
 TILED_TOKENS = 2048  # up to here our tiles are used, which copy nothing; beyond, torch's products are faster
-
-
-@triton.jit
-def gelu(x: tl.tensor) -> tl.tensor:
-    return 0.5 * x * (1.0 + tl.erf(x * 0.7071067811865476))
-
-
-@triton.jit
-def _route(
-    scores: tl.tensor,
-    stride: tl.tensor,
-    ids: tl.tensor,
-    weights: tl.tensor,
-    NUM_EXPERTS: tl.constexpr,
-    TOP: tl.constexpr,
-    BLOCK_E: tl.constexpr,
-    BLOCK_TOP: tl.constexpr,
-) -> None:
-    token = tl.program_id(0).to(tl.int64)
-    expert = tl.arange(0, BLOCK_E)
-    ranks = tl.arange(0, BLOCK_TOP)
-    score = tl.load(scores + token * stride + expert, mask=expert < NUM_EXPERTS, other=float("-inf"))
-    score = score.to(tl.float32)
-    peak = tl.max(score, axis=0)
-    shares = tl.zeros((BLOCK_TOP,), tl.float32)
-    for rank in tl.static_range(TOP):
-        best = tl.max(score, axis=0)
-        # If a score is NaN the index may be any, but must not be behind the last expert's.
-        at = tl.minimum(tl.argmax(score, axis=0), NUM_EXPERTS - 1)
-        tl.store(ids + token * TOP + rank, at)
-        shares = tl.where(ranks == rank, tl.exp(best - peak), shares)
-        score = tl.where(expert == at, float("-inf"), score)
-    shares = shares / tl.sum(shares, axis=0)
-    tl.store(weights + token * TOP + ranks, shares.to(weights.dtype.element_ty), mask=ranks < TOP)
-
-
-def route(scores: Tensor, top: int) -> tuple[Tensor, Tensor]:
-    """The best experts of each row of scores and the softmax of theirs: int32 and `scores.dtype`."""
-    num_tokens, num_experts = scores.shape
-    ids = torch.empty((num_tokens, top), dtype=torch.int32, device=scores.device)
-    weights = torch.empty((num_tokens, top), dtype=scores.dtype, device=scores.device)
-    _route[(num_tokens,)](
-        scores,
-        scores.stride(0),
-        ids,
-        weights,
-        NUM_EXPERTS=num_experts,
-        TOP=top,
-        BLOCK_E=triton.next_power_of_2(num_experts),
-        BLOCK_TOP=triton.next_power_of_2(top),
-        num_warps=1,
-    )
-    return ids, weights
+ADAPTED_TILED_TOKENS = 2048  # the same for tokens with adapters, which torch's products know nothing of
+FIRST: Target = "expert_fc1"
+SECOND: Target = "expert_fc2"
 
 
 @triton.jit
@@ -76,16 +28,25 @@ def _product(
     valid: tl.tensor,
     matrix: tl.tensor,
     n: tl.tensor,
+    low: tl.tensor,
+    out_rows: tl.tensor,
+    adapters: tl.tensor,
+    low_ranks: tl.tensor,
+    low_matrix: tl.tensor,
+    adapter_stride: tl.tensor,
     IN_DIM: tl.constexpr,
     OUT_DIM: tl.constexpr,
     GATED: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
+    MAX_RANK: tl.constexpr,
+    TARGET: tl.constexpr,
+    NUM_TARGETS: tl.constexpr,
 ) -> tl.tensor:
     """These rows of x times columns `n` of an expert's output.
 
-    GATED: its matrix has twice OUT_DIM rows, activations and then gates.
+    GATED: its matrix has twice OUT_DIM rows, activations and then gates. MAX_RANK: that of adapters, or 0.
     """
     k = tl.arange(0, BLOCK_K)
     in_matrix = n[:, None] < OUT_DIM
@@ -101,6 +62,12 @@ def _product(
         if GATED:
             g = tl.load(weights + at + OUT_DIM * IN_DIM, mask=in_matrix & in_row, other=0.0)
             gate = tl.dot(h, tl.trans(g), gate, input_precision="ieee")
+    if MAX_RANK > 0:
+        rank = tl.load(low_ranks + adapters * NUM_TARGETS + TARGET, mask=valid, other=0)
+        b = low_matrix + adapters * adapter_stride
+        value = add_pairs(value, low, out_rows, rank, b, n, n < OUT_DIM, MAX_RANK)
+        if GATED:
+            gate = add_pairs(gate, low, out_rows, rank, b + OUT_DIM * MAX_RANK, n, n < OUT_DIM, MAX_RANK)
     if GATED:
         value = gelu(value) * (gate + 1.0)
     return value
@@ -113,6 +80,14 @@ def _experts(
     matrices: tl.tensor,
     out: tl.tensor,
     num_tokens: tl.tensor,
+    low: tl.tensor,
+    low_matrices: tl.tensor,
+    of_token: tl.tensor,
+    low_ranks: tl.tensor,
+    adapter_stride: tl.tensor,
+    MAX_RANK: tl.constexpr,
+    TARGET: tl.constexpr,
+    NUM_TARGETS: tl.constexpr,
     TOP: tl.constexpr,
     IN_DIM: tl.constexpr,
     OUT_DIM: tl.constexpr,
@@ -146,7 +121,29 @@ def _experts(
         pair = tl.sum(tl.where(taken, (tokens * TOP + rank)[:, None], 0), axis=0)
         source = pair // TOP if GATED else pair
         valid = m < count
-        value = _product(x, source, valid, matrix, n, IN_DIM, OUT_DIM, GATED, BLOCK_M, BLOCK_N, BLOCK_K)
+        adapters = tl.load(of_token + pair // TOP, mask=valid, other=0).to(tl.int64) if MAX_RANK > 0 else pair
+        value = _product(
+            x,
+            source,
+            valid,
+            matrix,
+            n,
+            low,
+            pair,
+            adapters,
+            low_ranks,
+            low_matrices + expert * ((2 * OUT_DIM if GATED else OUT_DIM) * MAX_RANK),
+            adapter_stride,
+            IN_DIM,
+            OUT_DIM,
+            GATED,
+            BLOCK_M,
+            BLOCK_N,
+            BLOCK_K,
+            MAX_RANK,
+            TARGET,
+            NUM_TARGETS,
+        )
         tl.store(
             out + pair[:, None] * OUT_DIM + n[None, :],
             value.to(out.dtype.element_ty),
@@ -162,24 +159,32 @@ def experts(
     fc2: Tensor,
     adapters: StepAdapters | None = None,
 ) -> Pairs:
-    if adapters is not None:
-        return plain_experts(h, ids, weights, fc1, fc2, adapters)
     if len(h) <= FEW_TOKENS:
-        return Pairs(few_tokens_experts(h, ids, fc1, fc2), weights, None)
-    if len(h) <= TILED_TOKENS or h.dtype != torch.bfloat16:
-        order, ends = sort_pairs(ids, len(fc1))
-        return Pairs(tiled_experts(h, order, ends, fc1, fc2), weights, invert(order))
-    return grouped_experts(h, ids, weights, fc1, fc2, geglu, invert)
+        pairs = PairAdapters(adapters, ids, None) if adapters is not None else None
+        return Pairs(few_tokens_experts(h, ids, fc1, fc2, pairs), weights, None)
+    most = TILED_TOKENS if adapters is None else ADAPTED_TILED_TOKENS
+    tiled = len(h) <= most or h.dtype != torch.bfloat16
+    if adapters is None and not tiled:
+        return grouped_experts(h, ids, weights, fc1, fc2, geglu, invert)
+    order, ends = sort_pairs(ids, len(fc1))
+    pairs = PairAdapters(adapters, ids, order) if adapters is not None else None
+    if pairs is None or tiled:
+        values = tiled_experts(h, order, ends, fc1, fc2, pairs)
+    else:
+        values = adapted_grouped_experts(h, order, ends, fc1, fc2, pairs)
+    return Pairs(values, weights, invert(order))
 
 
-def few_tokens_experts(h: Tensor, ids: Tensor, fc1: Tensor, fc2: Tensor) -> Tensor:
+def few_tokens_experts(
+    h: Tensor, ids: Tensor, fc1: Tensor, fc2: Tensor, adapters: PairAdapters | None
+) -> Tensor:
     """Every pair's values [pairs, dim] in float32. Experts that no token chose are not read."""
     (num_tokens, dim), top = h.shape, ids.shape[1]
     num_experts, _, inner_dim = fc2.shape
     inner = torch.empty((num_tokens * top, inner_dim), dtype=h.dtype, device=h.device)
     out = torch.empty((num_tokens * top, dim), dtype=torch.float32, device=h.device)
     for x, matrices, y, gated in ((h, fc1, inner, True), (inner, fc2, out, False)):
-        out_dim = y.shape[1]
+        out_dim, target = y.shape[1], FIRST if gated else SECOND
         block_n = min(32 if gated else 64, max(16, triton.next_power_of_2(out_dim)))
         # The experts of one token are all different, so only those it chose get a program.
         slots = top if num_tokens == 1 else num_experts
@@ -201,6 +206,7 @@ def few_tokens_experts(h: Tensor, ids: Tensor, fc1: Tensor, fc2: Tensor) -> Tens
             BLOCK_K=min(128, max(16, triton.next_power_of_2(x.shape[1]))),
             num_warps=4,
             num_stages=4,
+            **(no_arguments(x) if adapters is None else adapters.arguments(target, x)),
         )
     return out
 
@@ -212,6 +218,14 @@ def _expert_tiles(
     ends: tl.tensor,
     matrices: tl.tensor,
     out: tl.tensor,
+    low: tl.tensor,
+    low_matrices: tl.tensor,
+    of_token: tl.tensor,
+    low_ranks: tl.tensor,
+    adapter_stride: tl.tensor,
+    MAX_RANK: tl.constexpr,
+    TARGET: tl.constexpr,
+    NUM_TARGETS: tl.constexpr,
     TOP: tl.constexpr,
     NUM_EXPERTS: tl.constexpr,
     IN_DIM: tl.constexpr,
@@ -244,7 +258,33 @@ def _expert_tiles(
         source = tl.load(order + rows, mask=valid, other=0) // TOP if GATED else rows.to(tl.int64)
         n = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
         matrix = matrices + expert.to(tl.int64) * ((2 * OUT_DIM if GATED else OUT_DIM) * IN_DIM)
-        value = _product(x, source, valid, matrix, n, IN_DIM, OUT_DIM, GATED, BLOCK_M, BLOCK_N, BLOCK_K)
+        if MAX_RANK > 0:
+            token = tl.load(order + rows, mask=valid, other=0) // TOP
+            adapters = tl.load(of_token + token, mask=valid, other=0).to(tl.int64)
+        else:
+            adapters = source
+        value = _product(
+            x,
+            source,
+            valid,
+            matrix,
+            n,
+            low,
+            rows.to(tl.int64),
+            adapters,
+            low_ranks,
+            low_matrices + expert.to(tl.int64) * ((2 * OUT_DIM if GATED else OUT_DIM) * MAX_RANK),
+            adapter_stride,
+            IN_DIM,
+            OUT_DIM,
+            GATED,
+            BLOCK_M,
+            BLOCK_N,
+            BLOCK_K,
+            MAX_RANK,
+            TARGET,
+            NUM_TARGETS,
+        )
         tl.store(
             out + rows.to(tl.int64)[:, None] * OUT_DIM + n[None, :],
             value.to(out.dtype.element_ty),
@@ -252,14 +292,16 @@ def _expert_tiles(
         )
 
 
-def tiled_experts(h: Tensor, order: Tensor, ends: Tensor, fc1: Tensor, fc2: Tensor) -> Tensor:
+def tiled_experts(
+    h: Tensor, order: Tensor, ends: Tensor, fc1: Tensor, fc2: Tensor, adapters: PairAdapters | None
+) -> Tensor:
     """Every pair's values [pairs, dim], sorted by expert as `order` is."""
     num_pairs, (num_experts, dim, inner_dim) = len(order), fc2.shape
     inner = torch.empty((num_pairs, inner_dim), dtype=h.dtype, device=h.device)
     out = torch.empty((num_pairs, dim), dtype=h.dtype, device=h.device)
     block_m, stages = (32, 2) if h.dtype == torch.float32 else (64, 3)
     for x, matrices, y, gated in ((h, fc1, inner, True), (inner, fc2, out, False)):
-        in_dim, out_dim = x.shape[1], y.shape[1]
+        in_dim, out_dim, target = x.shape[1], y.shape[1], FIRST if gated else SECOND
         block_n = min(64 if gated else 128, max(16, triton.next_power_of_2(out_dim)))
         _expert_tiles[(triton.cdiv(num_pairs, block_m) + num_experts, triton.cdiv(out_dim, block_n))](
             x,
@@ -278,34 +320,17 @@ def tiled_experts(h: Tensor, order: Tensor, ends: Tensor, fc1: Tensor, fc2: Tens
             BLOCK_K=min(64, max(16, triton.next_power_of_2(in_dim))),
             num_warps=4,
             num_stages=stages,
+            **(no_arguments(x) if adapters is None else adapters.arguments(target, x)),
         )
     return out
 
 
-@triton.jit
-def _geglu(u: tl.tensor, out: tl.tensor, INNER: tl.constexpr, BLOCK: tl.constexpr) -> None:
-    row = tl.program_id(0).to(tl.int64)
-    at = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
-    value = tl.load(u + row * (2 * INNER) + at, mask=at < INNER, other=0.0).to(tl.float32)
-    gate = tl.load(u + row * (2 * INNER) + INNER + at, mask=at < INNER, other=0.0).to(tl.float32)
-    tl.store(out + row * INNER + at, (gelu(value) * (gate + 1.0)).to(out.dtype.element_ty), mask=at < INNER)
-
-
-def geglu(u: Tensor) -> Tensor:
-    num_rows, inner = len(u), u.shape[1] // 2
-    out = torch.empty((num_rows, inner), dtype=u.dtype, device=u.device)
-    block = min(1024, triton.next_power_of_2(inner))
-    _geglu[(num_rows, triton.cdiv(inner, block))](u, out, INNER=inner, BLOCK=block, num_warps=4)
-    return out
-
-
-@triton.jit
-def _invert(order: tl.tensor, places: tl.tensor, count: tl.tensor, BLOCK: tl.constexpr) -> None:
-    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    tl.store(places + tl.load(order + at, mask=at < count, other=0), at, mask=at < count)
-
-
-def invert(order: Tensor) -> Tensor:
-    places = torch.empty_like(order)
-    _invert[(triton.cdiv(len(order), 512),)](order, places, len(order), BLOCK=512, num_warps=4)
-    return places
+def adapted_grouped_experts(
+    h: Tensor, order: Tensor, ends: Tensor, fc1: Tensor, fc2: Tensor, adapters: PairAdapters
+) -> Tensor:
+    """The same with torch's products, and a pass over the result of each for the adapters."""
+    u = grouped_product(h[order // (len(order) // len(h))], fc1, ends)
+    inner = adapters.geglu(FIRST, h, u)
+    values = grouped_product(inner, fc2, ends)
+    adapters.add(SECOND, inner, values)
+    return values

@@ -8,8 +8,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from kestrel_core.moondream.ops.expert_kernels import gelu
 from kestrel_core.moondream.ops.protocol import Cells, Heads, RotaryTables, Rotated, TauWeights
+from kestrel_core.moondream.ops.routing_kernels import gelu
 
 MULTIPROCESSORS = 132  # of an H100 or H200; on other devices the pieces are a little too large or too small
 

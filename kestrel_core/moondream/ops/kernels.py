@@ -11,14 +11,14 @@ import triton.language as tl
 from torch import Tensor
 
 from kestrel_core.moondream.ops.expert_kernels import experts as experts
-from kestrel_core.moondream.ops.expert_kernels import route as route
 from kestrel_core.moondream.ops.head_kernels import gelu_tanh
 from kestrel_core.moondream.ops.head_kernels import rotate as rotate
-from kestrel_core.moondream.ops.plain import expand as expand
+from kestrel_core.moondream.ops.lora_kernels import expand as expand
+from kestrel_core.moondream.ops.lora_kernels import shrink as shrink
 from kestrel_core.moondream.ops.plain import linear as plain_linear
 from kestrel_core.moondream.ops.plain import linear_sum as plain_linear_sum
-from kestrel_core.moondream.ops.plain import shrink as shrink
 from kestrel_core.moondream.ops.protocol import Norm, Pairs, Scaled
+from kestrel_core.moondream.ops.routing_kernels import route as route
 
 name = "ours"
 

@@ -109,10 +109,10 @@ def experts(
     order, ends = sort_pairs(ids, len(fc1))
     of_row, expert_of_row = adapters.rows.of_token[order // ids.shape[1]], ids.flatten()[order]
     x = h[order // ids.shape[1]]
-    u = _grouped(x, fc1, ends)
+    u = grouped_product(x, fc1, ends)
     _adapt_pairs(u, x, of_row, expert_of_row, adapters.of("expert_fc1"))
     inner = geglu(u)
-    values = _grouped(inner, fc2, ends)
+    values = grouped_product(inner, fc2, ends)
     _adapt_pairs(values, inner, of_row, expert_of_row, adapters.of("expert_fc2"))
     return Pairs(values, weights, invert(order))
 
@@ -164,7 +164,7 @@ def grouped_experts(
 ) -> Pairs:
     """A grouped product for each matrix. The host does not learn which token chose which expert."""
     order, ends = sort_pairs(ids, len(fc1))
-    values = _grouped(activate(_grouped(h[order // ids.shape[1]], fc1, ends)), fc2, ends)
+    values = grouped_product(activate(grouped_product(h[order // ids.shape[1]], fc1, ends)), fc2, ends)
     return Pairs(values, weights, invert(order))
 
 
@@ -183,7 +183,7 @@ def invert(order: Tensor) -> Tensor:
     return torch.empty_like(order).scatter_(0, order, torch.arange(len(order), device=order.device))
 
 
-def _grouped(x: Tensor, weights: Tensor, ends: Tensor) -> Tensor:
+def grouped_product(x: Tensor, weights: Tensor, ends: Tensor) -> Tensor:
     """Rows [ends[i - 1], ends[i]) of x times weights[i]. Only bfloat16 on CUDA leaves `ends` there."""
     if x.device.type == "cuda" and x.dtype == torch.bfloat16:
         return torch._grouped_mm(x, weights.transpose(1, 2), offs=ends)

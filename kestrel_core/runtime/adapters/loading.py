@@ -17,6 +17,14 @@ from kestrel_core.moondream.lora import Adapter, Stacks
 Load = Callable[[step.Adapter], None]
 
 
+def room_for_adapters(stacks: Stacks | None) -> str:
+    """In words, for whoever looks at what is in use."""
+    if stacks is None:
+        return "off"
+    num_bytes = stacks.numbers.nbytes + stacks.ranks.nbytes
+    return f"{stacks.max_adapters} x rank {stacks.max_rank}, {num_bytes / 2**20:,.0f} MiB"
+
+
 class AdapterLoading:
     def __init__(self, stacks: Stacks) -> None:
         self.stacks = stacks

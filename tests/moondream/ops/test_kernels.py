@@ -168,7 +168,7 @@ def test_many_tokens_are_sorted_by_expert(kernels: ModuleType, num_tokens: int, 
 def test_very_many_tokens_in_bfloat16_go_to_torch(
     kernels: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from kestrel_core.moondream import expert_kernels
+    from kestrel_core.moondream.ops import expert_kernels
 
     asked: list[int] = []
     monkeypatch.setattr(expert_kernels, "TILED_TOKENS", 80)

@@ -42,6 +42,7 @@ def test_the_bundled_model_is_healthy_within_a_minute(capsys: pytest.CaptureFixt
         "files",
         "tensors",
         "words",
+        "adapters",
         "consistency",
         "questions",
     }

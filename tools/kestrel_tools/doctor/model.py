@@ -20,6 +20,7 @@ from kestrel_core.moondream.checkpoint.files import Checkpoint, open_checkpoint,
 from kestrel_core.moondream.checkpoint.weights import load_config
 from kestrel_core.moondream.config import MoondreamConfig
 from kestrel_tools.doctor import consistency, files, questions, tensors, words
+from kestrel_tools.doctor.adapters import examine_adapters
 from kestrel_tools.doctor.report import Finding, Report, Verdict, ok, skipped, warning
 
 FILES, TENSORS, WORDS = "files", "tensors", "words"
@@ -65,6 +66,7 @@ def examine(report: Report, config: RuntimeConfig, progress: Progress) -> None:
             report.add(section, "all", skipped("there is no configuration to go by"))
         return
     _examine_words(report, place, shape)
+    examine_adapters(report, config, shape)
     if report.count(Verdict.FAULT) > faults_before:
         advice = "Mend the faults above, then run the doctor again."
         report.add(questions.SECTION, "all", skipped("a faulty model is not asked", advice))
