@@ -75,14 +75,12 @@ def add_pairs(
 ) -> tl.tensor:
     """value [rows, columns n] and each row's B matrix times its row of `low`."""
     for r in range(0, tl.max(ranks_of_rows, axis=0)):
-        used = r < ranks_of_rows
-        factors = tl.load(low + rows * MAX_RANK + r, mask=used, other=0.0).to(tl.float32)
+        used = (r < ranks_of_rows)[:, None]  # a column: version 3.6 of the compiler fails at a flat load
+        factors = tl.load(low + rows[:, None] * MAX_RANK + r, mask=used, other=0.0).to(tl.float32)
         b = tl.load(
-            matrices_of_rows[:, None] + n[None, :] * MAX_RANK + r,
-            mask=used[:, None] & inside[None, :],
-            other=0.0,
+            matrices_of_rows[:, None] + n[None, :] * MAX_RANK + r, mask=used & inside[None, :], other=0.0
         )
-        value += factors[:, None] * b.to(tl.float32)
+        value += factors * b.to(tl.float32)
     return value
 
 

@@ -201,7 +201,7 @@ def _expand(
                 source = low + tokens[:, None] * (NUM_TARGETS * MAX_RANK) + target * MAX_RANK + r[None, :]
                 part = tl.zeros((BLOCK_M, BLOCK_R), tl.float32)
                 for split in tl.static_range(SPLITS):
-                    offset = split * num_tokens.to(tl.int64) * (NUM_TARGETS * MAX_RANK)
+                    offset = split * num_tokens * (NUM_TARGETS * MAX_RANK)  # far below 2**31
                     part += tl.load(source + offset, mask=valid[:, None] & used, other=0.0)
                 w = tl.load(b + n[:, None] * MAX_RANK + r[None, :], mask=in_y[:, None] & used, other=0.0)
                 total = tl.dot(part.to(w.dtype), tl.trans(w), total, input_precision="ieee")
