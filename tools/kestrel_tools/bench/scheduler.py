@@ -191,7 +191,7 @@ class InstantRuntime:
         return 0.0
 
     def adapter_loader(self, index: int) -> Callable[[Adapter], None]:
-        raise AssertionError("no request here has an adapter")
+        raise AssertionError("no request has an adapter here")
 
     def close(self) -> None:
         pass
