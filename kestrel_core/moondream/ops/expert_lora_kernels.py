@@ -100,10 +100,10 @@ def add_pairs(
     else:
         own = matrices + adapters[:, None] * adapter_stride + n[None, :] * MAX_RANK
         for r in range(0, tl.max(ranks, axis=0)):
-            used = r < ranks
-            factors = tl.load(low + rows * MAX_RANK + r, mask=used, other=0.0).to(tl.float32)
-            b = tl.load(own + r, mask=used[:, None] & inside[None, :], other=0.0)
-            value += factors[:, None] * b.to(tl.float32)
+            used = (r < ranks)[:, None]  # a column: version 3.6 of the compiler fails at a flat load
+            factors = tl.load(low + rows[:, None] * MAX_RANK + r, mask=used, other=0.0).to(tl.float32)
+            b = tl.load(own + r, mask=used & inside[None, :], other=0.0)
+            value += factors * b.to(tl.float32)
     return value
 
 
