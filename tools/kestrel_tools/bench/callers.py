@@ -8,7 +8,6 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from itertools import cycle
 from time import monotonic
 from typing import Any
 
@@ -36,14 +35,15 @@ async def started(start: Callable[[], Engine]) -> AsyncIterator[InferenceEngine]
         await engine.shutdown()
 
 
-def ask_for(calls: AsyncCalls, timeout_s: float | None = None, adapters: Sequence[str] = ()) -> AskFor:
-    """Engine and client have the same calls. If there are adapters, each request has the next of them."""
-    turns = cycle(adapters)
+def ask_for(
+    calls: AsyncCalls, timeout_s: float | None = None, adapter: Callable[[Question], str] | None = None
+) -> AskFor:
+    """Engine and client have the same calls. `adapter` names the one of each question."""
 
     async def ask(question: Question, tokens: int) -> Usage:
         settings: dict[str, Any] = {"temperature": 0.0, "max_tokens": tokens}
-        if adapters:
-            settings["adapter"] = next(turns)
+        if adapter is not None:
+            settings["adapter"] = adapter(question)
         answer = await calls.query(question.image, question.text, settings=settings, timeout_s=timeout_s)
         return answer.metrics
 

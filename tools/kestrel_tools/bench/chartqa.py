@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import cycle
 from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
@@ -48,6 +49,10 @@ COUNTED = {
 MEMORY = {"planned_gib": "device_bytes_planned", "used_gib": "device_bytes_used"}  # as the runtime tells it
 
 
+# Which adapter a question asks for, by what the rows call it.
+Choices = Mapping[str | None, Callable[[Question], str] | None]
+
+
 @dataclass(frozen=True, slots=True)
 class Subject:
     """What is asked, and where its counters are read."""
@@ -68,7 +73,11 @@ def bench_chartqa(run: ChartQA, bench: Bench) -> None:
         "ttft": "the engine's own, from a request's arrival in it",
         "window_s": run.seconds,
         "warm_up": "excluded",
-        **({"adapters": "random, bfloat16, the next one for each request"} if run.num_adapters else {}),
+        **(
+            {"adapters": "random, bfloat16, the next one for each request or each picture"}
+            if run.num_adapters
+            else {}
+        ),
     }
     bench.finish("chartqa", bench.config, workload, rows)
 
@@ -103,7 +112,11 @@ class Measuring:
         return [{**row, "of_engine": _of_engine(row, rows)} for row in rows]
 
     async def _measure_adapters(self, model: LoadedModel, batch: int) -> list[Row]:
-        """Of one engine that has room for adapters: while none is asked for, and with each in turn."""
+        """Of one engine that has room for adapters: while none is asked for, and with each in turn.
+
+        If each request has the next one, the second question about a picture has another than the first, and
+        finds nothing in the cache. If each picture has the next one, the mix is the same as without.
+        """
         num, rank, text = self._run.num_adapters, self._run.adapter_rank, model.network.config.text
         with TemporaryDirectory() as folder:
             self._say(f"writing {num} adapters of rank {rank}")
@@ -115,23 +128,26 @@ class Measuring:
                 max_adapters=max(num, self._config.max_adapters),
                 max_adapter_rank=max(rank, self._config.max_adapter_rank),
             )
-            return await self._measure_engine(
-                model, config, {"none used": [], f"{num} of rank {rank}": names}
-            )
+            turns, told = cycle(names), f"{num} of rank {rank}"
+            choices: Choices = {
+                "none used": None,
+                f"{told}, by request": lambda question: next(turns),
+                f"{told}, by picture": lambda question: names[question.chart % num],
+            }
+            return await self._measure_engine(model, config, choices)
 
     async def _measure_engine(
         self,
         model: LoadedModel,
         config: RuntimeConfig,
-        adapters: Mapping[str | None, Sequence[str]] = MappingProxyType({None: ()}),
+        adapters: Choices = MappingProxyType({None: None}),
     ) -> list[Row]:
         """With each choice of adapters, by what the rows call it, on one engine."""
         batch, rows = config.max_batch_size, list[Row]()
         async with _engine(model, config, self._say) as (engine, look):
-            for told, names in adapters.items():
-                measured = await self._measure(
-                    Subject(ask_for(engine, adapters=names), look), "engine", batch
-                )
+            for told, adapter in adapters.items():
+                subject = Subject(ask_for(engine, adapter=adapter), look)
+                measured = await self._measure(subject, "engine", batch)
                 rows += [{**row, "adapters": told} for row in measured]
         del engine, look  # the next engine plans with what is free
         gc.collect()
@@ -154,7 +170,15 @@ class Measuring:
             supply = await asyncio.to_thread(questions.ahead, 2 * batch + expected)
             say(f"{title}: measuring for {run.seconds:g} s, about {pace * run.seconds:,.0f} requests")
             window = await closed_loop(ask, supply, batch, 2 * batch, run.seconds, subject.look)
-            rows.append({"through": way, "batch": batch, "tokens": tokens, **summary(window, self._watch)})
+            rows.append(
+                {
+                    "through": way,
+                    "adapters": None,
+                    "batch": batch,
+                    "tokens": tokens,
+                    **summary(window, self._watch),
+                }
+            )
         return rows
 
 
