@@ -151,10 +151,12 @@ def assemble_engine(
     overlaps: bool | None = None,
     warming: Progress | None = None,
     api_key: str | None = None,
+    runtime: TorchRuntime | CudaRuntime | None = None,
 ) -> Engine:
     """An engine whose loop does not run yet: for callers that call `loop.step()` themselves.
 
-    Steps overlap where the device works by itself, unless `overlaps` says otherwise.
+    Steps overlap where the device works by itself, unless `overlaps` says otherwise. A `runtime` is that of
+    an idle engine over the same model, which had room for at least as much: then nothing is captured again.
     """
     shape = model.network.config
     page_size = best_page_size(shape.image_prefix_length)
@@ -165,11 +167,16 @@ def assemble_engine(
             f"max_context is {max_context:,}, and this model is good for {usable:,} positions"
         )
     store = _adapter_store(model, config, api_key) if serves_adapters(config, api_key) else None
-    runtime = _runtime(model, config, page_size, max_context, overlaps, store is not None)
-    if isinstance(runtime, CudaRuntime):
-        runtime.warm_up(config.max_step_tokens, warming)
-        _require_all_graphs(runtime, config)
-    num_pages = runtime.num_pages
+    if runtime is None:
+        runtime = _runtime(model, config, page_size, max_context, overlaps, store is not None)
+        if isinstance(runtime, CudaRuntime):
+            runtime.warm_up(config.max_step_tokens, warming)
+            _require_all_graphs(runtime, config)
+        num_pages = runtime.num_pages
+    else:
+        num_pages = min(
+            _num_pages(_wanted_tokens(config, max_context), max_context, page_size), runtime.num_pages
+        )
     pool, metrics = PagePool(num_pages), Metrics()
     skills = skills or installed_skills(config.skills)
     scheduler = Scheduler(
@@ -238,7 +245,7 @@ def _runtime(
     has_adapters: bool,
 ) -> TorchRuntime | CudaRuntime:
     network, on_cuda = model.network, model.device.type == "cuda"
-    tokens = config.kv_cache_tokens or 2 * config.max_batch_size * max_context
+    tokens = _wanted_tokens(config, max_context)
     encoder, forward = None, None
     if on_cuda and config.runtime == "auto":
         forward = model.fast_paths.text(config.compile)  # first, since it moves the weights in memory
@@ -250,7 +257,7 @@ def _runtime(
     if on_cuda:
         cell_bytes = KVCache.bytes_per_cell(network.config.text, network.text.wte.dtype)
         tokens = affordable_tokens(tokens, max_context, cell_bytes, free_bytes(model.device))
-    num_pages = 1 + max(-(-tokens // page_size), -(-max_context // page_size))
+    num_pages = _num_pages(tokens, max_context, page_size)
     if encoder is None:
         _refuse_what_is_required(model, config)
         return TorchRuntime(network, num_pages, page_size, bool(overlaps), stacks)
@@ -267,6 +274,15 @@ def _runtime(
         overlaps=overlaps is not False,
         stacks=stacks,
     )
+
+
+def _wanted_tokens(config: RuntimeConfig, max_context: int) -> int:
+    return config.kv_cache_tokens or 2 * config.max_batch_size * max_context
+
+
+def _num_pages(tokens: int, max_context: int, page_size: int) -> int:
+    """For so many positions, and in any case for a whole sequence. Page 0 is scratch."""
+    return 1 + max(-(-tokens // page_size), -(-max_context // page_size))
 
 
 def _refuse_what_is_required(model: LoadedModel, config: RuntimeConfig) -> None:

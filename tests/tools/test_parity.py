@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 import torch
 from goldens import GOLDEN, golden_embeddings, lay_out
+from parity_documents import Parity, engine_stages, names
 from safetensors.torch import load_file, save_file
 
 from kestrel_core.build import load_model
+from kestrel_core.moondream.lora import Stacks
 from kestrel_core.runtime.torch_runtime import TorchRuntime, best_page_size
-from kestrel_tools.commands import main
 from kestrel_tools.parity import command, engine_runs, md3
+from kestrel_tools.parity.adapters import read_golden_adapter
 from kestrel_tools.parity.report import Report
 from kestrel_tools.parity.runs import check_runs, drive
 from kestrel_tools.parity.subject import Subject
@@ -53,6 +55,8 @@ MD2_DECODES |= {
     "decode gaze",
     "decode gaze places",
 }
+MD2_ADAPTER = {"adapter files", "adapter prompt prefill", "adapter first logits"}
+MD2_ADAPTED_DECODES = {f"adapter decode {what}" for what in ("query", "caption", "detect", "detect places")}
 
 # Without the vision encoder, which `tests/golden` does not keep of Moondream 3.
 MD3_STAGES = {"tiling", "crops' number", "crops (loosely)", "attention", "tau", "MoE router", "MoE choice"}
@@ -60,33 +64,14 @@ MD3_STAGES |= {"MoE weights", "MoE output", "float8 experts", "region encoders",
 MD3_STAGES |= {"prefill inputs", "prefill blocks", "first logits", "sampling", "streaming", "prompts"}
 MD3_DECODES = {"decode query", "decode caption", "decode detect", "decode detect places", "decode point"}
 MD3_DECODES |= {"decode point places", "decode reasoning", "decode spatial"}
-
-
-@pytest.fixture
-def parity(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, dict[str, Any]]]:
-    """Runs the command; gives its exit code and the JSON of its last line."""
-
-    def run(*arguments: str | Path) -> tuple[int, dict[str, Any]]:
-        code = main(["parity", *map(str, arguments)])
-        lines = capsys.readouterr().out.splitlines()
-        assert "--json" not in arguments or len(lines) == 1
-        document: dict[str, Any] = json.loads(lines[-1])
-        return code, document
-
-    return run
-
-
-Parity = Callable[..., tuple[int, dict[str, Any]]]
-
-
-def names(document: dict[str, Any], passed: bool) -> set[str]:
-    return {stage["stage"] for stage in document["stages"] if stage["passed"] is passed}
+MD3_ADAPTER = {"adapter files", "adapter first logits"}
+MD3_ADAPTER |= {f"adapter decode {what}" for what in ("query", "detect", "detect places")}
 
 
 def test_moondream_2_passes_every_stage_in_float32(golden: Path, parity: Parity) -> None:
     code, document = parity(golden)
     assert names(document, passed=False) == set()
-    assert names(document, passed=True) == MD2_STAGES | MD2_DECODES
+    assert names(document, passed=True) == MD2_STAGES | MD2_DECODES | MD2_ADAPTER | MD2_ADAPTED_DECODES
     assert (code, document["passed"], document["device"], document["dtype"]) == (0, True, "cpu", "float32")
     for stage in document["stages"]:
         assert stage["values"] > 0 and 0 <= stage["deviation"] <= stage["tolerance"], stage
@@ -97,7 +82,7 @@ def test_moondream_2_passes_every_stage_in_float32(golden: Path, parity: Parity)
 def test_moondream_2_passes_in_bfloat16(folder: Path, parity: Parity) -> None:
     code, document = parity("--json", "--dtype", "bfloat16", folder)
     assert (code, document["passed"]) == (0, True)
-    assert names(document, passed=True) == MD2_STAGES | {"decode text"}
+    assert names(document, passed=True) == MD2_STAGES | MD2_ADAPTER | {"decode text", "adapter decode text"}
     deviations = {stage["stage"]: stage["deviation"] for stage in document["stages"]}
     assert 1e-3 < deviations["first logits"] < 5e-2, "this is not float32"
 
@@ -109,10 +94,14 @@ def md3_report(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Report]:
         model = load_model(folder, None, torch.device("cpu"), torch.float32)
         config = model.network.config
         page_size = best_page_size(config.image_prefix_length)
-        runtime = TorchRuntime(model.network, 1 + -(-config.text.max_context // page_size), page_size)
-        runtime.encode_image = golden_embeddings(folder)  # type: ignore[assignment]
-        subject = Subject(model.network, model.device, runtime.encode_image)
         report = Report(md3.FLOAT32_MEASURE, md3.FLOAT32_TOLERANCE)
+        adapter = read_golden_adapter(md3.adapter_files(folder), config.text, torch.float32, report)
+        assert adapter is not None
+        stacks = Stacks(config.text, 1, adapter.rank, model.device, torch.float32)
+        num_pages = 1 + -(-config.text.max_context // page_size)
+        runtime = TorchRuntime(model.network, num_pages, page_size, stacks=stacks)
+        runtime.encode_image = golden_embeddings(folder)  # type: ignore[assignment]
+        subject = Subject(model.network, model.device, runtime.encode_image, adapter=adapter)
         md3.check_stages(folder, subject, model.language, report)
         runs = list(md3.runs(folder, subject, model.language))
         check_runs(runs, model.language, drive(runtime, config.image_prefix_length), report, judge=None)
@@ -121,13 +110,15 @@ def md3_report(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Report]:
 
 def test_moondream_3_passes_every_stage_behind_the_vision_encoder(md3_report: Report) -> None:
     assert [stage for stage in md3_report.stages.values() if not stage.passed] == []
-    assert md3_report.stages.keys() == MD3_STAGES | MD3_DECODES
+    assert md3_report.stages.keys() == MD3_STAGES | MD3_DECODES | MD3_ADAPTER
+    assert md3_report.absences == {}
 
 
 def test_moondream_3_decodes_every_golden_run(md3_report: Report) -> None:
     runs = json.loads((GOLDEN / "md3/runs.json").read_text())
     skills = "query", "caption", "detect", "point"
-    assert md3_report.stages["prompts"].count == sum(len(runs[skill]) for skill in skills) == 28
+    assert md3_report.stages["prompts"].count == 28 + len(runs["adapter"])
+    assert sum(len(runs[skill]) for skill in skills) == 28
     assert any(run["answer"]["masked_steps"] for run in runs["query"]), "masking changes a choice somewhere"
     assert any(run.get("reasoning", {}).get("grounding") for run in runs["query"])
     assert {run["image"] for run in runs["query"]} == {None, "small", "wide", "tall"}
@@ -207,27 +198,14 @@ def test_one_changed_expectation_is_missed_where_it_stands(
 # The whole engine, where rounding turns near ties and golden answers are no measure.
 
 
-@pytest.fixture
-def decodes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for stage in ("vision", "text", "unit"):  # the decodes alone
-        (folder / f"{stage}.safetensors").unlink()
-    monkeypatch.setattr(engine_runs, "BATCH_SIZES", (3,))
-    return folder
-
-
-def engine_stages(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    return {stage["stage"]: stage for stage in document["stages"] if stage["stage"].startswith("engine")}
-
-
 def test_an_engine_in_bfloat16_is_judged_by_its_margins(decodes: Path, parity: Parity) -> None:
     code, document = parity("--json", "--engine", "--dtype", "bfloat16", decodes)
     assert (code, document["passed"]) == (0, True)
     stages = engine_stages(document)
     assert set(stages) == {
-        "engine alone, then cached",
-        "engine without the cache",
-        "engine mixed, 3 at a time",
-        "engine preempted and resumed",
+        f"engine {whose}{how}"
+        for whose in ("", "adapter ", "other adapters ")
+        for how in ("alone, then cached", "without the cache", "mixed, 3 at a time", "preempted and resumed")
     }
     assert all(stage["measure"] == "gap / largest logit" for stage in stages.values())
     assert all(stage["values"] > 50 and stage["tolerance"] == 5e-2 for stage in stages.values())

@@ -62,6 +62,10 @@ def half_crops(folder: Path) -> None:
     half(folder / "crops_small.npz")
 
 
+def half_adapter(folder: Path) -> None:
+    half(next(folder.glob("md_variants/*/final.pt")))
+
+
 def half_picture(folder: Path) -> None:
     half(folder / "images" / "small.png")
 
@@ -122,6 +126,7 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
         (half_golden_tensors, "text.safetensors is no safetensors file, or only a part of one"),
         (half_expectations, "expected.json is not valid JSON"),
         (half_crops, "crops_small.npz holds no crops, or only a part of them"),
+        (half_adapter, "final.pt is no torch file, or only a part of one"),
         (half_picture, "the PNG image is damaged or cut short"),
         (no_picture, "no images/small.*"),
         (config_of_the_other_generation, "this is a Moondream 2 checkpoint"),

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequen
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from time import monotonic
+from typing import Any
 
 import numpy as np
 
@@ -34,11 +35,15 @@ async def started(start: Callable[[], Engine]) -> AsyncIterator[InferenceEngine]
         await engine.shutdown()
 
 
-def ask_for(calls: AsyncCalls, timeout_s: float | None = None) -> AskFor:
-    """Engine and client have the same calls."""
+def ask_for(
+    calls: AsyncCalls, timeout_s: float | None = None, adapter: Callable[[Question], str] | None = None
+) -> AskFor:
+    """Engine and client have the same calls. `adapter` names the one of each question."""
 
     async def ask(question: Question, tokens: int) -> Usage:
-        settings = {"temperature": 0.0, "max_tokens": tokens}
+        settings: dict[str, Any] = {"temperature": 0.0, "max_tokens": tokens}
+        if adapter is not None:
+            settings["adapter"] = adapter(question)
         answer = await calls.query(question.image, question.text, settings=settings, timeout_s=timeout_s)
         return answer.metrics
 

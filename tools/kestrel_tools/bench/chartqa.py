@@ -8,18 +8,21 @@ to itself.
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import cycle
 from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 
 import torch
 
 from kestrel_core.build import LoadedModel, open_model, parse_device, start_engine
 from kestrel_core.config import RuntimeConfig
+from kestrel_core.engine import InferenceEngine
 from kestrel_core.loop.metrics import totals
 from kestrel_core.protocol.errors import EngineFailed
 from kestrel_core.protocol.messages import Usage
@@ -33,6 +36,7 @@ from kestrel_tools.bench.parts import ChartQA
 from kestrel_tools.bench.results import Bench, Row, percentile
 from kestrel_tools.bench.server import Ports, read_counts, running_server, write_endless_repository
 from kestrel_tools.progress import told
+from kestrel_tools.random_adapters import write_random_adapters
 
 SUPPLY = 1.5  # charts are drawn for so many times the requests that the warm-up's pace predicts
 COUNTED = {
@@ -43,6 +47,10 @@ COUNTED = {
     "images_encoded": "kestrel_images_encoded_total",
 }
 MEMORY = {"planned_gib": "device_bytes_planned", "used_gib": "device_bytes_used"}  # as the runtime tells it
+
+
+# Which adapter a question asks for, by what the rows call it.
+Choices = Mapping[str | None, Callable[[Question], str] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +73,11 @@ def bench_chartqa(run: ChartQA, bench: Bench) -> None:
         "ttft": "the engine's own, from a request's arrival in it",
         "window_s": run.seconds,
         "warm_up": "excluded",
+        **(
+            {"adapters": "random, bfloat16, the next one for each request or each picture"}
+            if run.num_adapters
+            else {}
+        ),
     }
     bench.finish("chartqa", bench.config, workload, rows)
 
@@ -92,17 +105,55 @@ class Measuring:
             self._say(f"loading {self._config.model}")
             model = await asyncio.to_thread(open_model, self._config)
             for batch in self._run.batches:
-                rows += await self._measure_engine(model, batch)
-                gc.collect()
-                if torch.cuda.is_available():
-                    torch.cuda.empty_cache()  # the next engine plans with what is free
-        rows.sort(key=lambda row: (row["tokens"], row["batch"], row["through"]))
+                rows += await self._measure_engine(model, replace(self._config, max_batch_size=batch))
+                if self._run.num_adapters:
+                    rows += await self._measure_adapters(model, batch)
+        rows.sort(key=lambda row: (row["tokens"], row["batch"], row["through"]))  # and as measured
         return [{**row, "of_engine": _of_engine(row, rows)} for row in rows]
 
-    async def _measure_engine(self, model: LoadedModel, batch: int) -> list[Row]:
-        """A function of its own, so that nothing holds the engine when it returns."""
-        async with _engine(model, replace(self._config, max_batch_size=batch), self._say) as subject:
-            return await self._measure(subject, "engine", batch)
+    async def _measure_adapters(self, model: LoadedModel, batch: int) -> list[Row]:
+        """Of one engine that has room for adapters: while none is asked for, and with each in turn.
+
+        If each request has the next one, the second question about a picture has another than the first, and
+        finds nothing in the cache. If each picture has the next one, the mix is the same as without.
+        """
+        num, rank, text = self._run.num_adapters, self._run.adapter_rank, model.network.config.text
+        with TemporaryDirectory() as folder:
+            self._say(f"writing {num} adapters of rank {rank}")
+            names = await asyncio.to_thread(write_random_adapters, Path(folder), text, [rank] * num)
+            config = replace(
+                self._config,
+                max_batch_size=batch,
+                adapters=folder,
+                max_adapters=max(num, self._config.max_adapters),
+                max_adapter_rank=max(rank, self._config.max_adapter_rank),
+            )
+            turns, told = cycle(names), f"{num} of rank {rank}"
+            choices: Choices = {
+                "none used": None,
+                f"{told}, by request": lambda question: next(turns),
+                f"{told}, by picture": lambda question: names[question.chart % num],
+            }
+            return await self._measure_engine(model, config, choices)
+
+    async def _measure_engine(
+        self,
+        model: LoadedModel,
+        config: RuntimeConfig,
+        adapters: Choices = MappingProxyType({None: None}),
+    ) -> list[Row]:
+        """With each choice of adapters, by what the rows call it, on one engine."""
+        batch, rows = config.max_batch_size, list[Row]()
+        async with _engine(model, config, self._say) as (engine, look):
+            for told, adapter in adapters.items():
+                subject = Subject(ask_for(engine, adapter=adapter), look)
+                measured = await self._measure(subject, "engine", batch)
+                rows += [{**row, "adapters": told} for row in measured]
+        del engine, look  # the next engine plans with what is free
+        gc.collect()
+        if torch.cuda.is_available():
+            torch.cuda.empty_cache()
+        return rows
 
     async def _measure(self, subject: Subject, way: str, batch: int) -> list[Row]:
         run, say, rows = self._run, self._say, []
@@ -119,14 +170,24 @@ class Measuring:
             supply = await asyncio.to_thread(questions.ahead, 2 * batch + expected)
             say(f"{title}: measuring for {run.seconds:g} s, about {pace * run.seconds:,.0f} requests")
             window = await closed_loop(ask, supply, batch, 2 * batch, run.seconds, subject.look)
-            rows.append({"through": way, "batch": batch, "tokens": tokens, **summary(window, self._watch)})
+            rows.append(
+                {
+                    "through": way,
+                    "adapters": None,
+                    "batch": batch,
+                    "tokens": tokens,
+                    **summary(window, self._watch),
+                }
+            )
         return rows
 
 
 @asynccontextmanager
 async def _engine(
     model: LoadedModel, config: RuntimeConfig, say: Callable[[str], None]
-) -> AsyncIterator[Subject]:
+) -> AsyncIterator[tuple[InferenceEngine, Callable[[], Awaitable[Counts]]]]:
+    """An engine, and what reads its counters."""
+
     def warming(done: int, total: int) -> None:
         say(f"starting an engine for {config.max_batch_size}: {done} of {total} sizes of a step")
 
@@ -136,7 +197,7 @@ async def _engine(
             snapshot = engine.metrics()
             return totals(snapshot) | {name: snapshot[name] for name in MEMORY.values() if name in snapshot}
 
-        yield Subject(ask_for(engine), look)
+        yield engine, look
 
 
 @asynccontextmanager
@@ -232,10 +293,7 @@ def _stages(window: Window) -> dict[str, float | None]:
 
 
 def _of_engine(row: Row, rows: Sequence[Row]) -> float | None:
-    """A server's throughput as a share of the engine's own, in the same run."""
-    same = [
-        other["requests_per_s"]
-        for other in rows
-        if other["through"] == "engine" and (other["batch"], other["tokens"]) == (row["batch"], row["tokens"])
-    ]
-    return row["requests_per_s"] / same[0] if same and row["through"] != "engine" else None
+    """The throughput as a share of the engine's own without adapters, in the same run."""
+    same = [other for other in rows if (other["batch"], other["tokens"]) == (row["batch"], row["tokens"])]
+    alone = [other for other in same if other["through"] == "engine" and not other.get("adapters")]
+    return row["requests_per_s"] / alone[0]["requests_per_s"] if alone and row is not alone[0] else None

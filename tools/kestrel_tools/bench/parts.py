@@ -98,8 +98,14 @@ class ChartQA:
         Option(f"of {', '.join(WAYS)} (engine)", "--through", type=words, metavar="WAY,..."),
     ] = ("engine",)
     gateway_workers: GatewayWorkers = 1
+    num_adapters: Annotated[
+        int, Option("random ones; the engine is measured without, with none in use, with all in turn")
+    ] = 0
+    adapter_rank: Annotated[int, Option("of them (%(default)s)", metavar="R")] = 16
 
     def __post_init__(self) -> None:
+        if self.num_adapters < 0 or self.adapter_rank < 1:
+            raise InvalidRequest("there can be no fewer than 0 adapters, of rank 1 or more")
         if not self.batches or not self.tokens or min(*self.batches, *self.tokens, 1) < 1:
             raise InvalidRequest("batch sizes and token counts must be 1 or more")
         if self.gateway_workers < 1:
@@ -111,6 +117,23 @@ class ChartQA:
 
     def num_warm_up(self, batch: int) -> int:
         return self.warm_up if self.warm_up is not None else 20 + 4 * batch
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterLoads:
+    """adapters that are not on the device yet: time to the first token, and what running streams feel of it
+
+    Streams decode all the while. Requests ask for an adapter that is on the device, then each for one that
+    has only been on disk, then nobody asks. Adapters are random, and there are fewer places than adapters.
+    """
+
+    streams: Annotated[int, Option("that decode all the while (%(default)s)", metavar="N")] = 32
+    loads: Annotated[int, Option("adapters that are loaded (%(default)s)", metavar="N")] = 8
+    rank: Annotated[int, Option("of the adapters (%(default)s)", metavar="R")] = 16
+
+    def __post_init__(self) -> None:
+        if min(self.streams, self.loads, self.rank) < 1:
+            raise InvalidRequest("there must be a stream, an adapter to load, and a rank of 1 or more")
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +272,7 @@ PARTS: dict[str, tuple[bool, tuple[type, ...]]] = {
     "scheduler": (False, (Scheduler,)),
     "serving": (False, (Serving,)),
     "chartqa": (True, (ChartQA,)),
+    "adapters": (True, (AdapterLoads,)),
     "decode": (True, (Decode,)),
     "vision": (True, (Vision,)),
     "prefill": (True, (Prefill,)),

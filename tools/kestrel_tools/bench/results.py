@@ -48,7 +48,12 @@ class Section:
 
 COUNT = ",d"
 BATCH = Column("batch", "batch", "d")
-WAY = (Column("through", "through", ""), BATCH, Column("tokens", "tokens", "d"))
+WAY = (
+    Column("through", "through", ""),
+    Column("adapters", "adapters", ""),
+    BATCH,
+    Column("tokens", "tokens", "d"),
+)
 REQUESTS = Column("requests", "requests", COUNT)
 LATENCIES = tuple(Column(f"p{share}_ms", f"P{share} ms") for share in (50, 95, 99))
 TTFT_P95 = Column("ttft_p95_ms", "TTFT P95 ms")
@@ -99,6 +104,21 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
             Column("used_gib", "GiB used", ",.2f"),
             Column("grown_mib", "grown MiB"),
             Column("gpu_used_gib", "GiB of the GPU taken", ",.2f"),
+        ),
+    ),
+    "adapters": (
+        Section(
+            "Requests for adapters while streams decode",
+            Column("asked", "asked for", ""),
+            REQUESTS,
+            *(Column(f"ttft_{name}_ms", f"first token {name} ms") for name in ("min", "p50", "max")),
+            Column("pause_p50_ms", "between tokens P50 ms", ",.2f"),
+            Column("pause_max_ms", "longest pause ms"),
+            Column("tokens_per_s", "streams' tokens/s", ",.0f"),
+            Column("loads", "loads", COUNT),
+            Column("evictions", "evictions", COUNT),
+            Column("load_ms", "mean load ms"),
+            Column("seconds", "seconds", ",.2f"),
         ),
     ),
     "decode": (

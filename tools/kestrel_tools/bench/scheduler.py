@@ -21,7 +21,7 @@ from rich.table import Table
 from kestrel_core.intake.tokenizer import Tokenizer
 from kestrel_core.loop.inbox import Ticket
 from kestrel_core.loop.metrics import Metrics
-from kestrel_core.loop.step import PreparedImage, Sample, StepPlan
+from kestrel_core.loop.step import Adapter, PreparedImage, Sample, StepPlan
 from kestrel_core.loop.step_loop import QueueLimits, StepLoop
 from kestrel_core.moondream.config import MOONDREAM3
 from kestrel_core.protocol.messages import Event, Request, Settings
@@ -189,6 +189,9 @@ class InstantRuntime:
 
     def vision_s(self, image: PreparedImage) -> float:
         return 0.0
+
+    def adapter_loader(self, index: int) -> Callable[[Adapter], None]:
+        raise AssertionError("no request has an adapter here")
 
     def close(self) -> None:
         pass

@@ -67,7 +67,9 @@ def check_engine(
     runs = [run for run in runs if run.on_image]
     with ExitStack() as stack:
         mixed = stack.enter_context(MixedAdapters.among(runs, adapter_files, model.network.config.text))
-        config = replace(config, device=str(model.device), max_queue=len(mixed.runs) + 1, **mixed.options)
+        tokens = 2 * max(BATCH_SIZES) * model.network.config.text.max_context
+        config = replace(config, device=str(model.device), kv_cache_tokens=tokens, **mixed.options)
+        config = replace(config, max_queue=len(mixed.runs) + 1)
         largest = replace(config, max_batch_size=max(BATCH_SIZES))
         with console.status("engine: warming up"):
             first = assemble_engine(model, largest, SkillRegistry([GoldenSkill()]))
