@@ -26,6 +26,7 @@ PAGES = (
     "docs/interface.md",
     "docs/architecture.md",
     "docs/gateway.md",
+    "docs/finetune.md",
     "client/README.md",
     "docker/README.md",
 )
