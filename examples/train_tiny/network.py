@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from kestrel_core.moondream.config import MoondreamConfig
+from kestrel_core.moondream.lora import Adapt, no_adapters
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.moe import MoE
 from kestrel_core.moondream.text import Block
@@ -31,7 +32,8 @@ class AllExperts(MoE):
 
     balance: Tensor
 
-    def forward(self, h: Tensor) -> Tensor:
+    def forward(self, h: Tensor, adapt: Adapt = no_adapters) -> Tensor:
+        """No adapter takes part: the model is only being made."""
         with full_precision(h.device):
             logits = self.router(h.float())
         best, ids = logits.topk(self.experts_per_token, dim=-1)
