@@ -109,6 +109,19 @@ def test_a_run_that_was_interrupted_goes_on_to_the_same_weights(
     assert losses[0]["eval_losses"] == losses[1]["eval_losses"]
 
 
+def test_a_run_whose_minutes_are_over_leaves_an_adapter_and_goes_on(tmp_path: Path) -> None:
+    data, model = all_skills(tmp_path), save_tiny(tmp_path / "model", 2)
+    more = ("--steps", "4", "--eval-every", "2", "--scored", "0", "--stored", "float32", "--lr", "0.01")
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    assert main(asked(data, model, whole, *more)) == 0
+    assert main(asked(data, model, parts, *more, "--max-minutes", "1e-9")) == 0
+    assert json.loads((parts / "training.json").read_text())["step"] == 1
+    assert (parts / "adapter.safetensors").exists()
+    assert main(asked(data, model, parts, *more, "--resume")) == 0
+    one, other = (load_file(folder / "adapter.safetensors") for folder in (whole, parts))
+    assert all(torch.equal(one[name], other[name]) for name in one)
+
+
 def test_training_ends_early_without_a_better_loss_and_keeps_the_best(tmp_path: Path) -> None:
     data, model, out = all_skills(tmp_path), save_tiny(tmp_path / "model", 2), tmp_path / "own"
     more = ("--steps", "50", "--lr", "3", "--clip", "1000", "--eval-every", "1", "--patience", "2")

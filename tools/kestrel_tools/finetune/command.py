@@ -91,7 +91,6 @@ def finetune(options: FinetuneOptions, config: RuntimeConfig, console: Console) 
         except KeyboardInterrupt:
             _say(console, f"interrupted after step {state.step:,}; --resume goes on from there")
             raise
-    keep()
     _write_adapter(options, config, model, parameters)
     write_plot(out / "loss.svg", state)
     asked = [line.asked for line in lines.evaluation[: options.scored]]
@@ -110,7 +109,8 @@ def finetune(options: FinetuneOptions, config: RuntimeConfig, console: Console) 
     if asked:
         document["scores"] = _scores(asked, model, config, out, console)
         write_document(out / "training.json", document)
-    shutil.rmtree(kept / "pictures", ignore_errors=True)  # of no use any more, and large
+    if run.is_complete:
+        shutil.rmtree(kept / "pictures", ignore_errors=True)  # of no use any more, and large
     best_was = f", best at step {state.best_step:,}" if state.eval_losses else ""
     _say(console, f"{state.ended}: {state.step:,} steps in {state.seconds:,.0f} s{best_was}; {out} holds it")
     return document

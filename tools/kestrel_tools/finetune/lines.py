@@ -230,12 +230,12 @@ def _wanted(skill: str, value: Any) -> Any:
     key = WANTED[skill]
     if skill in TEXTS:
         if not isinstance(value, str):
-            raise InvalidRequest(f"{key} is a {type(value).__name__}; it must be a string")
+            raise InvalidRequest(f"{key} must be a string")
         if not value.strip():
             raise InvalidRequest(f"{key} is empty; say what the model shall answer")
         return value
     if not isinstance(value, list):
-        raise InvalidRequest(f"{key} is a {type(value).__name__}; it must be a list, empty if there is none")
+        raise InvalidRequest(f"{key} must be a list, empty if there is none")
     return [_place(key, one, OF_A_BOX if skill == "detect" else OF_A_POINT) for one in value]
 
 

@@ -103,6 +103,8 @@ class Run:
     def go(self) -> None:
         """Ends with the best weights in place."""
         state, began = self.state, time.monotonic() - self.state.seconds
+        self._began = time.monotonic()
+        state.ended = self._reason()
         if self.evaluation and not state.eval_losses:
             self._evaluate()
         steps, epoch = list[list[Lesson]](), -1
@@ -125,6 +127,7 @@ class Run:
                 f"{positions / took:,.0f} tokens/s  {_minutes(left)} left"
             )
             self._settle()
+        self.keep()
         if self.best:
             self.trainer.parameters.load(self.best)
 
@@ -135,19 +138,31 @@ class Run:
 
     def _settle(self) -> None:
         """Evaluate where it is due, and see whether this was the last step."""
-        state, options = self.state, self.options
-        is_last = state.step >= self.num_steps
-        if self.evaluation and (state.step % self._every == 0 or is_last):
+        state, minutes = self.state, self.options.max_minutes
+        if self.evaluation and (state.step % self._every == 0 or state.step >= self.num_steps):
             self._evaluate()
-        if is_last:
-            state.ended = "all steps are done"
-        elif options.patience and state.since_best >= options.patience:
-            state.ended = f"no better loss in {state.since_best} evaluations"
-        elif options.max_minutes is not None and state.seconds >= 60 * options.max_minutes:
-            state.ended = f"{options.max_minutes:g} minutes are over"
+        state.ended = self._reason()
+        if state.ended:
+            return
+        if minutes is not None and time.monotonic() - self._began >= 60 * minutes:
+            state.ended = f"{minutes:g} minutes are over, and --resume goes on"
         elif self.stop():
             self.keep()
             raise KeyboardInterrupt
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing is left to go on with."""
+        return bool(self._reason())
+
+    def _reason(self) -> str:
+        """Why the training is complete, if it is."""
+        if self.state.step >= self.num_steps:
+            return "all steps are done"
+        patience = self.options.patience
+        if patience and self.state.since_best >= patience:
+            return f"no better loss in {patience} evaluations"
+        return ""
 
     def _evaluate(self) -> None:
         state = self.state
