@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor
 
 from kestrel_core.intake.local_adapters import PEFT_CONFIG, PEFT_TENSORS, SUFFIXES
@@ -48,7 +48,7 @@ def write_moondream(adapter: Adapter, config: TextConfig, path: Path) -> None:
                 numbers[..., :own] = low_rank.b
         tensors[name] = numbers
     if path.suffix == ".safetensors":
-        _write(path, lambda file: save_file(tensors, file, {"format": "pt"}))
+        _write(path, lambda file: Path(file).write_bytes(save(tensors, {"format": "pt"})))
     else:
         content = tensors if config.moe is None else {IN_DICT: tensors}
         _write(path, lambda file: torch.save(content, file))
@@ -91,7 +91,7 @@ def write_peft(adapter: Adapter, config: TextConfig, folder: Path, base_model: s
         "peft_version": f"{EXPERTS_SINCE[0]}.{EXPERTS_SINCE[1]}.0",  # whose layout this is
     }
     folder.mkdir(parents=True, exist_ok=True)
-    _write(folder / PEFT_TENSORS, lambda file: save_file(tensors, file, {"format": "pt"}))
+    _write(folder / PEFT_TENSORS, lambda file: Path(file).write_bytes(save(tensors, {"format": "pt"})))
     text = json.dumps(document, indent=2) + "\n"
     _write(folder / PEFT_CONFIG, lambda file: Path(file).write_text(text))
 
@@ -108,6 +108,7 @@ def _dtype(adapter: Adapter) -> torch.dtype:
 
 
 def _write(path: Path, write: Callable[[str], object]) -> None:
+    """As a whole, and readable for whom the umask lets read it; `save_file` would keep it from others."""
     partial = path.with_name(f".{secrets.token_hex(8)}{path.suffix}")
     try:
         write(str(partial))
