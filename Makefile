@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check -c constrain
 # The clients of the field, each kind in an environment of its own: none of them belongs in ours. uv installs them in
 # a minute, side by side; pip takes ten.
 ECOSYSTEM := .ecosystem
-CLIENTS := aiperf clients frameworks node schemathesis
+CLIENTS := aiperf clients frameworks node peft schemathesis
 UV := $(ECOSYSTEM)/installer/bin/uv
 
 .PHONY: help venv test test-ecosystem check format serve wheel clean

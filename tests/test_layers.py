@@ -130,6 +130,7 @@ HOUSES = {
     "kestrel_client": "client",
     "kestrel_gateway": "gateway",
     "kestrel_tools": "tools",
+    "adapter_stages": "tools",
     "kernel_stages": "tools",
     "client": "client",
     "gateway": "gateway",

@@ -32,6 +32,7 @@ from kestrel_core.moondream.ops import plain
 from kestrel_core.moondream.ops.choose import choose_fused
 from kestrel_core.moondream.ops.protocol import Fused
 from kestrel_tools.bench.floors import median_ms
+from kestrel_tools.bench.machine import find_commit, version_of
 
 log = logging.getLogger(__name__)
 
@@ -227,9 +228,9 @@ def cases(
 
 
 @torch.inference_mode()
-def print_stages(place: Place, stages: Sequence[str], as_json: bool, console: Console) -> None:
+def print_stages(place: Place, all_cases: Iterator[Case], as_json: bool, console: Console) -> None:
     began, found = perf_counter(), []
-    for case in cases(place, stages):
+    for case in all_cases:
         for one in place.measured(case):
             found.append(one)
             console.print(
@@ -237,9 +238,8 @@ def print_stages(place: Place, stages: Sequence[str], as_json: bool, console: Co
                 f"(floor {one.floor_ms:8.4f}) {one.remark}"
             )
     name = torch.cuda.get_device_name(place.device) if place.device.type == "cuda" else "CPU"
-    table = Table(
-        title=f"Stages, milliseconds; {name}, torch {torch.__version__}, {perf_counter() - began:.0f} s"
-    )
+    versions = f"torch {torch.__version__}, kernel language {version_of('triton')}, commit {find_commit()}"
+    table = Table(title=f"Stages, milliseconds; {name}, {versions}, {perf_counter() - began:.0f} s")
     for column in ("stage", "size", "variant", "ms", "floor", "of floor", "remark"):
         table.add_column(column, justify="left" if column in ("stage", "variant", "remark") else "right")
     for one in found:
@@ -256,7 +256,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args(arguments)
     place = Place(torch.device("cuda"), torch.bfloat16)
-    print_stages(place, asked.only, asked.json, Console(stderr=True, width=140))
+    print_stages(place, cases(place, asked.only), asked.json, Console(stderr=True, width=140))
 
 
 if __name__ == "__main__":

@@ -30,22 +30,21 @@ Line = Mapping[str, Any]
 
 SHORTEST, LONGEST = 160, 320  # sides in pixels
 CAPTIONS = ("short", "normal", "long")
-# Of each picture. As many questions are put in French as in English.
-NUM_QUESTIONS = 12
-NUM_EVAL_QUESTIONS = 8
+NUM_QUESTIONS = 12  # of each picture, half of them in French
 
 
-def picture_lines(rng: Random, scene: Scene, image: str, training: bool) -> Iterator[Line]:
+def picture_lines(rng: Random, scene: Scene, image: str) -> Iterator[Line]:
     """What is asked about one picture, and the wanted answers."""
-    for number in range(NUM_QUESTIONS if training else NUM_EVAL_QUESTIONS):
+    for number in range(NUM_QUESTIONS):
         asked = ask(rng, scene, in_french=bool(number % 2))
         yield {"skill": "query", "image": image, "question": asked.question, "answer": asked.answer}
-    for length in rng.sample(CAPTIONS, 2) if training else CAPTIONS:
+    for length in CAPTIONS:
         yield {"skill": "caption", "image": image, "length": length, "caption": caption(scene, length)}
     words, things = target(rng, scene)
-    yield {"skill": "detect", "image": image, "object": words, "objects": [*map(_box, things)]}
-    words, things = target(rng, scene)
-    yield {"skill": "point", "image": image, "object": words, "points": [*map(_point, things)]}
+    if rng.random() < 0.5:
+        yield {"skill": "detect", "image": image, "object": words, "objects": [*map(_box, things)]}
+    else:
+        yield {"skill": "point", "image": image, "object": words, "points": [*map(_point, things)]}
 
 
 def _box(thing: Thing) -> dict[str, float]:
@@ -58,7 +57,7 @@ def _point(thing: Thing) -> dict[str, float]:
     return {"x": round(x, 4), "y": round(y, 4)}
 
 
-def make_picture(folder: Path, name: str, training: bool, index: int) -> list[Line]:
+def make_picture(folder: Path, name: str, index: int) -> list[Line]:
     """Draw picture `index` of the file `name`, and return its lines."""
     torch.set_num_threads(1)  # processes share the work already
     rng = Random(f"french {name} {index}")
@@ -66,17 +65,17 @@ def make_picture(folder: Path, name: str, training: bool, index: int) -> list[Li
     scene = draw_scene(rng, width / height, legible_pixels(width, height))
     image = f"pictures/{name}-{index}.png"
     (folder / image).write_bytes(encode(draw(scene, width, height, rng.getrandbits(32)), None))
-    return [*picture_lines(rng, scene, image, training)]
+    return [*picture_lines(rng, scene, image)]
 
 
-def make_file(folder: Path, name: str, count: int, training: bool, console: Console) -> None:
+def make_file(folder: Path, name: str, count: int, console: Console) -> None:
     path = folder / f"{name}.jsonl"
     with (
         path.open("w", encoding="utf-8") as file,
         ProcessPoolExecutor(os.cpu_count()) as processes,
         counted(f"pictures for {path.name}", count, console) as advance,
     ):
-        for lines in processes.map(partial(make_picture, folder, name, training), range(count), chunksize=4):
+        for lines in processes.map(partial(make_picture, folder, name), range(count), chunksize=4):
             file.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
             advance(1)
 
@@ -91,8 +90,8 @@ def main() -> None:
     options = parser.parse_args()
     (options.folder / "pictures").mkdir(parents=True, exist_ok=True)
     console = Console()
-    make_file(options.folder, "train", options.pictures, True, console)
-    make_file(options.folder, "eval", options.eval_pictures, False, console)
+    make_file(options.folder, "train", options.pictures, console)
+    make_file(options.folder, "eval", options.eval_pictures, console)
 
 
 if __name__ == "__main__":

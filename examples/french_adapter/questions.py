@@ -38,37 +38,20 @@ OTHER_THINGS = (
 
 # {the}: "le cercle", {of_the}: "du cercle", {a}: "un cercle", {of_many}: "de cercles", {it}: "il".
 QUESTIONS = {
-    "colour": (
-        "De quelle couleur est {the} ?",
-        "Quelle est la couleur {of_the} ?",
-        "Quelle couleur a {the} ?",
-    ),
+    "colour": ("De quelle couleur est {the} ?", "Quelle est la couleur {of_the} ?"),
     "shape": ("Quelle est {the} ?", "Qu'est-ce que {the} ?"),
-    "size": (
-        "Quelle est la taille {of_the} ?",
-        "{The} est-{it} {big} ou {small} ?",
-        "{The} est-{it} {small} ou {big} ?",
-    ),
-    "place": ("Où est {the} ?", "Où se trouve {the} ?", "Où est {the} dans l'image ?"),
-    "count": (
-        "Combien {of_many} y a-t-il ?",
-        "Combien {of_many} vois-tu ?",
-        "Combien y a-t-il {of_many} ?",
-        "Combien {of_many} ?",
-    ),
-    "presence": ("Y a-t-il {a} ?", "Vois-tu {a} ?", "Est-ce qu'il y a {a} ?", "Y a-t-il {a} dans l'image ?"),
-    "is colour": ("{The} est-{it} {colour} ?", "Est-ce que {the} est {colour} ?"),
-    "relation": ("{The} est-{it} {relation} {of_other} ?", "Est-ce que {the} est {relation} {of_other} ?"),
-    "extreme": (
-        "Quelle forme est tout {side} ?",
-        "Qu'y a-t-il tout {side} ?",
-        "Quelle est la forme tout {side} ?",
-    ),
-    "read": ("Que dit le texte ?", "Qu'est-ce qui est écrit ?", "Lis le texte.", "Quel mot vois-tu ?"),
-    "read none": ("Que dit le texte ?", "Qu'est-ce qui est écrit ?", "Lis le texte.", "Quel mot vois-tu ?"),
-    "read number": ("Quel nombre vois-tu ?", "Lis le nombre.", "Quel est le nombre ?"),
-    "has text": ("Y a-t-il du texte ?", "Vois-tu du texte ?", "Est-ce qu'il y a du texte ?"),
-    "describe": ("Décris l'image.", "Que vois-tu ?", "Qu'y a-t-il dans l'image ?", "Que montre l'image ?"),
+    "size": ("Quelle est la taille {of_the} ?", "{The} est-{it} {big} ou {small} ?"),
+    "place": ("Où est {the} ?", "Où se trouve {the} ?"),
+    "count": ("Combien {of_many} y a-t-il ?", "Combien {of_many} vois-tu ?", "Combien {of_many} ?"),
+    "presence": ("Y a-t-il {a} ?", "Vois-tu {a} ?"),
+    "is colour": ("{The} est-{it} {colour} ?",),
+    "relation": ("{The} est-{it} {relation} {of_other} ?",),
+    "extreme": ("Quelle forme est tout {side} ?", "Qu'y a-t-il tout {side} ?"),
+    "read": ("Que dit le texte ?", "Qu'est-ce qui est écrit ?", "Lis le texte."),
+    "read none": ("Que dit le texte ?", "Qu'est-ce qui est écrit ?", "Lis le texte."),
+    "read number": ("Quel nombre vois-tu ?", "Lis le nombre."),
+    "has text": ("Y a-t-il du texte ?", "Vois-tu du texte ?"),
+    "describe": ("Décris l'image.", "Que vois-tu ?", "Qu'y a-t-il dans l'image ?"),
 }
 
 

@@ -8,11 +8,11 @@ Without the network the cache is used, if it has them.
 import logging
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from pathlib import Path
 
-from huggingface_hub import DryRunFileInfo, snapshot_download
+from huggingface_hub import HfApi, snapshot_download
 from huggingface_hub.errors import (
     GatedRepoError,
     HFValidationError,
@@ -26,6 +26,8 @@ from kestrel_core.protocol.errors import AdapterUnreachable, BadAdapter, Kestrel
 
 PART = r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,94}[A-Za-z0-9_])?"
 NAME = re.compile(rf"(?P<repository>{PART}/{PART})(?:@(?P<revision>[A-Za-z0-9][A-Za-z0-9_./-]{{0,99}}))?")
+
+LISTING_S = 15.0  # to be told what a repository holds
 
 log = logging.getLogger("kestrel")
 
@@ -66,45 +68,33 @@ class HubAdapters:
             return cached
 
     def _download(self, name: str, repository: str, revision: str) -> Path:
-        listed = snapshot_download(
-            repository,
-            revision=revision,
-            allow_patterns=[PEFT_CONFIG, *(f"*{suffix}" for suffix in SUFFIXES)],
-            ignore_patterns=["*/*"],
-            tqdm_class=reporting(lambda done, total: None),
-            dry_run=True,
-        )
-        wanted = _wanted(name, listed)
-        sizes = [file.file_size for file in wanted]
-        size = sum(one or 0 for one in sizes)
-        if None in sizes:
-            raise BadAdapter(f'the size of adapter "{name}" is not known, so it is not downloaded')
+        api = HfApi()
+        commit = api.resolve_revision(repository, revision=revision).resolved
+        info = api.model_info(repository, revision=commit, files_metadata=True, timeout=LISTING_S)
+        sizes = {file.rfilename: file.size for file in info.siblings or ()}
+        wanted = _wanted(name, {file: size for file, size in sizes.items() if size is not None})
+        size = sum(wanted.values())
         if size > self._max_bytes:
             raise BadAdapter(
                 f'adapter "{name}" has {size:,} bytes, and no more than {self._max_bytes:,} are downloaded'
             )
-        commit = wanted[0].commit_hash
-        log.info("adapter %s: fetching %s bytes of commit %s from Hugging Face", name, f"{size:,}", commit)
+        log.info("adapter %s: fetching %d bytes of commit %s from Hugging Face", name, size, commit)
         folder = snapshot_download(
-            repository,
-            revision=commit,
-            allow_patterns=[file.filename for file in wanted],
-            tqdm_class=reporting(_told(name)),
+            repository, revision=commit, allow_patterns=list(wanted), tqdm_class=reporting(_told(name))
         )
         return Path(folder)
 
 
-def _wanted(name: str, listed: Sequence[DryRunFileInfo]) -> list[DryRunFileInfo]:
-    """Of the files of a repository those that the adapter will be read from."""
-    files = {file.filename: file for file in listed}
-    if PEFT_CONFIG in files and PEFT_TENSORS in files:
-        return [files[PEFT_CONFIG], files[PEFT_TENSORS]]
-    for one in NAMED:
-        if one in files:
-            return [files[one]]
-    tensors = [file for file in files if file.endswith(SUFFIXES)]
-    if len(tensors) == 1 and PEFT_CONFIG not in files:
-        return [files[tensors[0]]]
+def _wanted(name: str, sizes: Mapping[str, int]) -> dict[str, int]:
+    """Of the files of a repository those that the adapter will be read from, with their sizes."""
+    if PEFT_CONFIG in sizes and PEFT_TENSORS in sizes:
+        return {file: sizes[file] for file in (PEFT_CONFIG, PEFT_TENSORS)}
+    for file in NAMED:
+        if file in sizes:
+            return {file: sizes[file]}
+    tensors = [file for file in sizes if file.endswith(SUFFIXES) and "/" not in file]
+    if len(tensors) == 1 and PEFT_CONFIG not in sizes:
+        return {tensors[0]: sizes[tensors[0]]}
     raise BadAdapter(
         f'"{name}" holds no adapter: looked for {PEFT_CONFIG} with {PEFT_TENSORS}, {", ".join(NAMED)}, '
         f"and a single file ending in {' or '.join(SUFFIXES)}"
@@ -115,7 +105,7 @@ def _cached(repository: str, revision: str) -> Path | None:
     try:
         # The library refuses a folder that lacks a file asked for, and not all of the repository's are there.
         found = snapshot_download(
-            repository, revision=revision, allow_patterns=[PEFT_CONFIG], local_files_only=True
+            repository, revision=revision, allow_patterns=[PEFT_CONFIG, PEFT_TENSORS], local_files_only=True
         )
     except Exception:  # whatever it is, the cache does not help
         return None

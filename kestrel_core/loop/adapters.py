@@ -93,14 +93,16 @@ class Adapters:
 
     def find(self, ticket: Ticket, name: str, tell: TellFound) -> None:
         try:
-            if self._source.is_local(name):
+            is_local = self._source.is_local(name)
+        except Exception as error:
+            return tell(ticket, _not_found(error))
+        try:
+            if is_local:
                 self._local.submit(lambda: self._find_here(ticket, name, tell))
             else:
                 self._fetch(ticket, name, tell)
         except RuntimeError:
             tell(ticket, ShuttingDown("the server is shutting down; try another one"))
-        except Exception as error:
-            tell(ticket, _not_found(error))
 
     def load(
         self, adapter: Adapter, loader: Callable[[int], PutAdapter], index: int, tell: TellLoaded

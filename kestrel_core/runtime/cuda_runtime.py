@@ -126,7 +126,7 @@ class CudaRuntime:
         images, others = list[Span](), list[Span]()
         for span in plan.spans:
             (others if span.image is None else images).append(span)
-        tiled = self._tiled if has_adapters(plan.spans) else None
+        tiled = self._tiled if self._tiled is not None and has_adapters(plan.spans) else None
         with self._current_device():
             bucket = find_bucket(self._buckets, images, others, tiled is not None)
             if bucket is not None:

@@ -79,10 +79,14 @@ class AdapterSlots:
         the one that waits is neither evicted nor marked: it would have to come straight back.
         """
         self._wanted.clear()
+        if firsts.keys() <= self._residents.keys():
+            return []
         missing = ((place, identity) for identity, place in firsts.items() if identity not in self._residents)
+        ready = [identity for identity, resident in self._residents.items() if resident.is_ready]
+        candidates = iter(sorted(ready, key=lambda identity: self._residents[identity].num_pins > 0))
         loads = []
         for place, identity in nsmallest(self.max_adapters, missing):
-            index = self._free.pop() if self._free else self._reclaim(place, firsts)
+            index = self._free.pop() if self._free else self._reclaim(place, firsts, candidates)
             if index:
                 self._residents[identity] = _Resident(index)
                 loads.append((index, identity))
@@ -110,18 +114,15 @@ class AdapterSlots:
         assert not pinned, "a sequence uses an index that its adapter does not have"
         assert all(self.is_ready(identity) for identity in self._wanted), "a mark on what is not there"
 
-    def _reclaim(self, place: Place, firsts: Mapping[str, Place]) -> int:
-        """An index for a sequence that waits at `place`; 0 if there is none yet."""
-        candidates = [
-            identity
-            for identity, resident in self._residents.items()
-            if resident.is_ready and identity not in self._wanted and firsts.get(identity, LAST) > place
-        ]
+    def _reclaim(self, place: Place, firsts: Mapping[str, Place], candidates: Iterator[str]) -> int:
+        """The index of the next candidate, for a sequence that waits at `place`; 0 if it is not free yet."""
         for identity in candidates:
+            if firsts.get(identity, LAST) <= place:
+                continue  # nor does it give way to those that stand behind
             if not self._residents[identity].num_pins:
                 self.num_evictions += 1
                 return self._residents.pop(identity).index
-        # It stays the least recently used one, since it is pinned no more. So the mark does not wander.
-        for identity in candidates[:1]:
+            # Since it is not pinned any more, it stays the least recently used one: the mark does not wander.
             self._wanted[identity] = place
+            return 0
         return 0

@@ -63,6 +63,7 @@ class Scheduler:
         self._in_flight: deque[list[Reading]] = deque()
         self._building: set[Hashable] = set()  # roots whose image prefix is being computed right now
         self._started: list[Sequence] = []
+        self._loads: list[tuple[int, Adapter]] = []
         self.num_preemptions = 0
 
     @property
@@ -98,7 +99,9 @@ class Scheduler:
         self._waiting.add(sequence)
 
     def plan(self) -> StepPlan | None:
-        """The next step, or None when there is nothing to compute."""
+        """The next step, or None when nothing can be computed until somebody joins or an adapter is there."""
+        if self.adapter_slots.max_adapters:
+            self._allot_adapters()
         num_preemptions = self.num_preemptions
         max_context, page_size = self._limits.max_context, self._page_size
         spans: list[Span] = []
@@ -160,12 +163,9 @@ class Scheduler:
     # Adapters
 
     def take_loads(self) -> list[tuple[int, Adapter]]:
-        """The adapters to load now, each with its index. No sequence uses it until `adapter_loaded`."""
-        if not self.adapter_slots.max_adapters:
-            return []
-        firsts = self._waiting.firsts()
-        loads = self.adapter_slots.allot({identity: place for identity, (place, _) in firsts.items()})
-        return [(index, firsts[identity][1]) for index, identity in loads]
+        """The adapters that `plan` gave an index. No sequence uses this index until `adapter_loaded`."""
+        loads, self._loads = self._loads, []
+        return loads
 
     def adapter_loaded(self, identity: str) -> None:
         self.adapter_slots.loaded(identity)
@@ -190,6 +190,11 @@ class Scheduler:
         self.adapter_slots.check((s.adapter, s.running.adapter) for s in self._running)
 
     # The steps of a plan
+
+    def _allot_adapters(self) -> None:
+        firsts = self._waiting.firsts()
+        loads = self.adapter_slots.allot({identity: place for identity, (place, _) in firsts.items()})
+        self._loads += ((index, firsts[identity][1]) for index, identity in loads)
 
     def _make_room(self, sequence: Sequence) -> bool:
         """Allocate pages for the known inputs and one more position, preempting the last if there are none.

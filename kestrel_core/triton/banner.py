@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from kestrel_core.config import RuntimeConfig
+from kestrel_core.intake.local_adapters import LocalAdapters
 from kestrel_core.triton.options import ServeOptions
 
 BANNER = """
@@ -18,6 +19,7 @@ BANNER = """
 
 Ctrl-C ends it."""
 QUESTION = "How many green circles are there?"  # in the sample; there are five
+ADAPTED_QUESTION = "How many circles are there?"  # of the adapter that comes along, about the same sample
 NOISE = "Its weights are seeded random numbers, so its answers are noise.\n"
 # A checkout, or the folder of installed packages: the client and its samples lie differently in the two.
 _ROOT = Path(__file__).parents[2]
@@ -44,7 +46,7 @@ def banner(
         + (f", on {' and '.join(hosts)}" if hosts else ""),
         in_use="".join(f"In use: {line}\n" for line in info),
         noise=NOISE if config.weights == "random" else "",
-        ways_in="\n".join(f"  {way}" for way in _ways_in(options)),
+        ways_in="\n".join(f"  {way}" for way in (*_ways_in(options), *_adapted(config, options))),
     )
 
 
@@ -63,6 +65,25 @@ def _ways_in(options: ServeOptions) -> list[str]:
     if options.api_keys is not None:
         return [f"http://{gateway}/", f'{curl} -H "Authorization: Bearer $KEY"']
     return [f"http://{gateway}/", curl, client]
+
+
+def _adapted(config: RuntimeConfig, options: ServeOptions) -> list[str]:
+    """How to ask the adapter that comes along with the model, if one does."""
+    folder = config.adapters_folder if config.adapters is None else None
+    names = LocalAdapters(folder).names()
+    if not names:
+        return []
+    picture, name = shlex.quote(str(_near(SAMPLE))), shlex.quote(names[0])
+    if options.port:
+        key = ' -H "Authorization: Bearer $KEY"' if options.api_keys is not None else ""
+        return [
+            f"curl -s {_typed(options.host)}:{options.port}/v1/query -F image=@{picture} "
+            f'-F question="{ADAPTED_QUESTION}" -F adapter={name}{key}'
+        ]
+    return [
+        f"{_client()} --url {_typed(options.triton_host)}:{options.grpc_port} --image {picture} "
+        f'--skill query --question "{ADAPTED_QUESTION}" --adapter {name}'
+    ]
 
 
 def request(picture: Path) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from kestrel_core.config import variable
 from kestrel_core.protocol.errors import InvalidRequest, KestrelError
 from kestrel_core.triton.options import ServeOptions
 
@@ -64,6 +65,19 @@ def check_shared_memory(free: int, console: Console) -> None:
         )
     if free < WANTED_BYTES:
         console.print(f"{SHARED_MEMORY} has {free >> 20} MB free: large pictures may be refused; {advice}")
+
+
+def check_adapters(folder: str | None, console: Console) -> None:
+    """A folder that is not there may still come, so it is no error; but often its name is misspelt."""
+    if folder is None or Path(folder).is_dir():
+        return
+    if Path(folder).exists():
+        raise InvalidRequest(f"{variable('adapters')} is {folder}, which is no folder; name one")
+    console.print(
+        f"There is no folder {folder} ({variable('adapters')}): no adapter can be asked for until there is.",
+        soft_wrap=True,
+        markup=False,
+    )
 
 
 def check_ports(listeners: Mapping[str, tuple[str, int]]) -> None:

@@ -19,6 +19,7 @@ from kestrel_core.intake.models import DEMO, find_model
 from kestrel_core.protocol.errors import BadCheckpoint, InvalidRequest
 from kestrel_core.skills.registry import installed_skills
 from kestrel_core.triton.checks import (
+    check_adapters,
     check_device,
     check_flags,
     check_gateway,
@@ -59,6 +60,7 @@ def serve(options: ServeOptions, console: Console) -> int:
     for config in configs:
         check_device(config.device)
     installed_skills(configs[0].skills)  # raises for skills that cannot be loaded
+    check_adapters(configs[0].adapters, console)
     check_shared_memory(free_shared_memory(), console)
     check_ports(options.listeners)
     with tempfile.TemporaryDirectory(prefix="kestrel-") as workspace:

@@ -13,6 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from adapter_folder import save_peft
+
+from kestrel_core.intake.models import DEMO, MODELS
+from kestrel_core.moondream.checkpoint.weights import load_config
 
 pytestmark = [pytest.mark.browser, pytest.mark.triton]
 
@@ -26,9 +30,12 @@ Visit = Callable[..., Any]
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     from triton_server import served
 
-    log = tmp_path_factory.mktemp("served") / "log"
+    log, adapters = tmp_path_factory.mktemp("served") / "log", tmp_path_factory.mktemp("adapters")
     own = f"{ROOT}/examples/custom_skill.py:Count"
-    with served(log, "--demo", gateway=True, KESTREL_SKILLS=own) as server:
+    folder = MODELS[DEMO].folder
+    assert folder is not None
+    save_peft(adapters / "strange", load_config(folder, None).text, 1, lora_alpha=8)
+    with served(log, "--demo", gateway=True, KESTREL_SKILLS=own, KESTREL_ADAPTERS=str(adapters)) as server:
         yield f"http://localhost:{server.port}/"
 
 
@@ -103,6 +110,7 @@ def snippets(url: str, browser: Any) -> dict[str, dict[str, str]]:
         "shapes": lambda: visitor.ask("detect", "big shapes", max_objects=3),
         "heart": lambda: visitor.ask("segment", "heart"),
         "count": lambda: count(visitor),
+        "adapted": lambda: ask_adapter(visitor),
     }
     found: dict[str, dict[str, str]] = {}
     for name, ask in questions.items():
@@ -114,6 +122,7 @@ def snippets(url: str, browser: Any) -> dict[str, dict[str, str]]:
             visitor.page.click("#copy")
             visitor.page.wait_for_selector("#copy:has-text('Copied')")
             found[name][language] = visitor.page.evaluate("navigator.clipboard.readText()")
+    found["adapted"]["answer"] = visitor.answered()["answer"]
     assert visitor.complaints() == []
     context.close()
     return found
@@ -123,6 +132,20 @@ def count(visitor: Any) -> None:
     visitor.choose("count")
     visitor.page.fill("[data-extra='least']", "2")
     visitor.ask("count", "big shapes", max_objects=9)
+
+
+def ask_adapter(visitor: Any) -> None:
+    visitor.page.select_option("#adapter", "strange")
+    visitor.ask("query", "What color is the star?", temperature=0, max_tokens=8)
+
+
+@pytest.mark.parametrize("language", ["curl", "python", "tritonclient"])
+def test_copied_code_asks_the_adapter_that_was_chosen(
+    snippets: dict[str, dict[str, str]], language: str
+) -> None:
+    answer = snippets["adapted"]["answer"].strip()
+    assert answer not in ("", "green")
+    assert answer in said(ran(snippets["adapted"][language], language))
 
 
 @pytest.mark.parametrize("language", ["curl", "python", "tritonclient"])
@@ -140,16 +163,21 @@ def test_copied_code_runs(
     snippets: dict[str, dict[str, str]], language: str, question: str, expected: str
 ) -> None:
     code = snippets[question][language]
+    told = said(ran(code, language))
+    assert expected in told, code + told
+    assert "error" not in told
+    if question == "shapes":
+        assert told.count("x_min") == 3
+
+
+def ran(code: str, language: str) -> str:
+    """What the code writes."""
     command = ["bash", "-euo", "pipefail", "-c", code] if language == "curl" else [sys.executable, "-c", code]
     done = subprocess.run(
         command, cwd=SAMPLES, env=dict(os.environ), capture_output=True, text=True, timeout=60, check=False
     )
     assert done.returncode == 0, code + done.stderr
-    told = said(done.stdout)
-    assert expected in told, code + done.stdout
-    assert "error" not in told
-    if question == "shapes":
-        assert told.count("x_min") == 3
+    return done.stdout
 
 
 def said(output: str) -> str:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from adapter_folder import save_peft
 from PIL import Image
 from rich.console import Console
 from tiny_folder import save_tiny
@@ -12,6 +13,7 @@ from tiny_folder import save_tiny
 from kestrel_core.cli import local_answers as schedule
 from kestrel_core.cli.local_answers import Live, requests_for
 from kestrel_core.cli.main import main
+from kestrel_core.moondream.checkpoint.weights import load_config
 from kestrel_core.protocol.errors import InvalidRequest
 from kestrel_core.protocol.messages import EngineResult, Settings, Usage
 from kestrel_core.skills.registry import builtin_skills
@@ -53,6 +55,15 @@ def test_every_prompt_is_answered_in_the_order_asked(capsys: pytest.CaptureFixtu
         assert answer["answer"] == alone["answer"]
         assert answer["finish_reason"] in ("stop", "length")
         assert 0 < answer["metrics"]["output_tokens"] <= 12
+
+
+def test_an_adapter_is_an_option(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    save_peft(tmp_path / "mine", load_config(model, None).text, 1)
+    given = ("what?", *FEW, "--logprobs", "1", "--adapters", str(tmp_path))
+    [plain], [adapted] = documents(capsys, *given), documents(capsys, *given, "--adapter", "mine")
+    assert plain["logprobs"] != adapted["logprobs"]
+    assert main(["schedule", *given, "--adapter", "nobody"]) == 1
+    assert 'no adapter "nobody"' in capsys.readouterr().out
 
 
 def test_one_picture_serves_all_prompts_and_is_computed_once(

@@ -127,9 +127,9 @@ def test_the_tokenizer_gives_every_answer_back() -> None:
 
 def test_a_picture_has_the_same_lines_each_time(tmp_path: Path) -> None:
     (tmp_path / "pictures").mkdir()
-    lines = make_picture(tmp_path, "train", True, 7)
+    lines = make_picture(tmp_path, "train", 7)
     drawn = (tmp_path / "pictures/train-7.png").read_bytes()
-    assert json.dumps(make_picture(tmp_path, "train", True, 7)) == json.dumps(lines)
+    assert json.dumps(make_picture(tmp_path, "train", 7)) == json.dumps(lines)
     assert (tmp_path / "pictures/train-7.png").read_bytes() == drawn
-    assert {line["skill"] for line in lines} == {"query", "caption", "detect", "point"}
-    assert make_picture(tmp_path, "eval", True, 7) != lines
+    assert {line["skill"] for line in lines} == {"query", "caption", "detect"}
+    assert make_picture(tmp_path, "eval", 7) != lines

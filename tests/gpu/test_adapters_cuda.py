@@ -6,6 +6,7 @@ import logging
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
@@ -14,6 +15,9 @@ from storms import Pictures, Storm
 from tiny import tiny_config, tiny_model
 from torch.profiler import ProfilerActivity, profile
 
+from kestrel_core.build import assemble_engine, open_model
+from kestrel_core.config import RuntimeConfig
+from kestrel_core.intake.models import MODELS
 from kestrel_core.loop.step import Kind, PreparedImage, Readout, Running, Sampling, Span, StepPlan
 from kestrel_core.moondream.config import MoEConfig
 from kestrel_core.moondream.fast_text import FastText
@@ -31,7 +35,7 @@ EXPERTS = MoEConfig(num_experts=8, start_layer=1, experts_per_token=2, expert_in
 CONFIGS = {"dense": tiny_config(2, **HEADS), "experts": tiny_config(3, **HEADS, moe=EXPERTS)}
 DEVICE = torch.device("cuda")
 NUM_PAGES, PAGE_SIZE = 400, 5
-ALL = Sampling(logprobs=8)
+ALL = Sampling(logprobs=64)  # the whole vocabulary
 TOKEN = Readout(Kind.TOKEN)
 LAUNCHES = ("cudaLaunchKernel", "cudaLaunchKernelExC", "cuLaunchKernel", "cuLaunchKernelEx")
 CALLS = (*LAUNCHES, "cudaGraphLaunch", "cudaMemcpyAsync", "cudaMemsetAsync")
@@ -45,9 +49,17 @@ def exact_products() -> Iterator[None]:
     torch.backends.cuda.matmul.allow_tf32 = before
 
 
-@pytest.fixture(params=CONFIGS.values(), ids=CONFIGS)
+Runtimes = tuple[CudaRuntime, TorchRuntime]
+
+
+@pytest.fixture(scope="module", params=CONFIGS.values(), ids=CONFIGS)
 def model(request: pytest.FixtureRequest) -> Moondream:
     return tiny_model(request.param, seed=2).cuda()
+
+
+def needs_flashinfer() -> None:
+    if importlib.util.find_spec("flashinfer") is None:
+        pytest.skip("FlashInfer is not installed here")
 
 
 def make(model: Moondream, stacks: Stacks | None, graphs: bool = True, warm: bool = True) -> CudaRuntime:
@@ -73,13 +85,28 @@ def room(model: Moondream) -> Stacks:
     return empty_stacks(model.config.text, "cuda", model.text.wte.dtype)
 
 
-def both(model: Moondream, graphs: bool = True) -> tuple[CudaRuntime, TorchRuntime]:
+def both(model: Moondream, graphs: bool = True) -> Runtimes:
+    """The fast one and the plain one, with the same adapters."""
     ours = make(model, room(model), graphs)
+    assert (ours._graphs is not None) == graphs, "a capture failed"
     theirs = TorchRuntime(model, NUM_PAGES, PAGE_SIZE, stacks=room(model))
     theirs.encode_image = ours.encode_image
     for runtime in (ours, theirs):
         load_all(runtime, some_adapters(model.config.text))
     return ours, theirs
+
+
+@pytest.fixture(scope="module")
+def captured(model: Moondream) -> Runtimes:
+    return both(model)
+
+
+@pytest.fixture
+def pair(captured: Runtimes, model: Moondream) -> Runtimes:
+    """Captured once for all tests, which find the same adapters."""
+    for runtime in captured:
+        load_all(runtime, some_adapters(model.config.text))
+    return captured
 
 
 def prompts(*adapters: int, length: int = 6) -> StepPlan:
@@ -102,7 +129,7 @@ def decodes(*adapters: int, at: int = 11) -> StepPlan:
 
 
 def values(runtime: CudaRuntime | TorchRuntime, plan: StepPlan) -> dict[int, dict[int, float]]:
-    """Log probabilities of the likeliest tokens, by slot."""
+    """Log probabilities of all tokens, by slot."""
     return {slot: dict(sample.top) for slot, sample in runtime.launch(plan).collect().items()}
 
 
@@ -115,11 +142,9 @@ def assert_close(ours: dict[int, dict[int, float]], theirs: dict[int, dict[int, 
 @pytest.mark.parametrize("overlaps", [False, True], ids=["one by one", "overlapping"])
 @pytest.mark.parametrize("graphs", [True, False], ids=["graphs", "eager"])
 def test_a_storm_with_adapters_gives_what_the_plain_runtime_gives(
-    model: Moondream, graphs: bool, overlaps: bool, caplog: pytest.LogCaptureFixture
+    model: Moondream, pair: Runtimes, graphs: bool, overlaps: bool
 ) -> None:
-    with caplog.at_level(logging.WARNING, "kestrel"):
-        ours, theirs = both(model, graphs)
-    assert "CUDA graphs" not in caplog.text, "a capture failed"
+    ours, theirs = pair if graphs else both(model, graphs)
     storm = Storm(model.config, ours, theirs, 5, 6, overlaps, num_adapters=MAX_ADAPTERS)
     storm.run(120)
     assert {span.sequence.adapter for span, _, _ in storm.pairs} == {0, 1, 2, 3}
@@ -141,8 +166,7 @@ def test_a_storm_with_adapters_gives_what_the_plain_runtime_gives(
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_a_storm_in_bfloat16_stays_near_the_plain_runtime(name: str) -> None:
-    if importlib.util.find_spec("flashinfer") is None:
-        pytest.skip("FlashInfer is not installed here")
+    needs_flashinfer()
     model = tiny_model(CONFIGS[name], seed=2, dtype=torch.bfloat16).cuda()
     storm = Storm(model.config, *both(model), 5, 6, overlaps=True, num_adapters=MAX_ADAPTERS)
     storm.run(120)
@@ -165,16 +189,16 @@ def test_a_storm_in_bfloat16_stays_near_the_plain_runtime(name: str) -> None:
 )
 @pytest.mark.parametrize("length", [6, 50], ids=["captured", "large"])
 def test_prompts_and_decodes_under_mixed_adapters(
-    model: Moondream, adapters: tuple[int, ...], length: int
+    pair: Runtimes, adapters: tuple[int, ...], length: int
 ) -> None:
-    ours, theirs = both(model)
+    ours, theirs = pair
     for plan in (prompts(*adapters, length=length), decodes(*adapters, at=5 + length)):
         assert_close(values(ours, plan), values(theirs, plan))
 
 
-def test_an_adapter_is_replaced_behind_the_steps_that_read_it(model: Moondream) -> None:
+def test_an_adapter_is_replaced_behind_the_steps_that_read_it(model: Moondream, pair: Runtimes) -> None:
     """They are still waiting for the device when the load begins."""
-    ours, theirs = both(model)
+    ours, theirs = pair
     text = model.config.text
     new = random_adapter(text, 6, seed=9)
     plans = [prompts(1, 2), decodes(1, 2)]
@@ -190,11 +214,11 @@ def test_an_adapter_is_replaced_behind_the_steps_that_read_it(model: Moondream) 
     for plan, old in zip(plans, before, strict=True):
         after = values(theirs, plan)
         assert_close(values(ours, plan), after)
-        assert after[1] != old[1] and after[2] == old[2]
+        assert after[1] != pytest.approx(old[1], abs=1e-2) and after[2] == pytest.approx(old[2], abs=1e-3)
 
 
-def test_adapters_are_loaded_while_steps_use_others(model: Moondream) -> None:
-    ours, theirs = both(model)
+def test_adapters_are_loaded_while_steps_use_others(model: Moondream, pair: Runtimes) -> None:
+    ours, theirs = pair
     plans = [prompts(1, 0, 2), *(decodes(1, 0, 2, at=at) for at in range(11, 20))]
     expected = [values(theirs, plan) for plan in plans]
     enough = threading.Event()
@@ -216,8 +240,8 @@ def test_adapters_are_loaded_while_steps_use_others(model: Moondream) -> None:
     worker.join()
 
 
-def test_launching_with_adapters_never_waits_for_the_device(model: Moondream) -> None:
-    ours, _ = both(model)
+def test_launching_with_adapters_never_waits_for_the_device(pair: Runtimes) -> None:
+    ours, _ = pair
     ours.encode_image(PreparedImage("1", None, (1, 1)))  # this one would wait, where the encoder does not
     plans = [prompts(1, 0, 3), decodes(1, 0, 3), prompts(1, 2, 3, 1, 2, 3, length=50)]
     for plan in plans:
@@ -257,3 +281,30 @@ def test_memory_does_not_grow_with_adapters_after_warming_up(model: Moondream) -
         load_all(ours, some_adapters(model.config.text))
     assert torch.cuda.memory_reserved() <= 1.02 * before
     assert ours.used_bytes == pytest.approx(ours.planned_bytes, rel=0.05)
+
+
+@pytest.mark.parametrize("name", ["moondream2", "moondream3-preview"])
+def test_a_full_size_engine_has_room_for_adapters_and_stays_within_its_plan(
+    name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    needs_flashinfer()
+    required = {"flashinfer": "required", "cuda_graphs": "required", "compile": "required"}
+    config = RuntimeConfig(
+        model=name, device="cuda", weights="random", adapters=str(tmp_path), max_batch_size=16, **required
+    )
+    with caplog.at_level(logging.WARNING, "kestrel"):
+        engine = assemble_engine(open_model(config), config)
+    assert [record.message for record in caplog.records if record.name.startswith("kestrel")] == []
+    assert engine.in_use()["graphs"] == "on" and engine.in_use()["adapters"].startswith("8 x rank 32, ")
+    pages = list(range(1, 60))
+    engine.runtime.adapter_loader(1)(random_adapter(MODELS[name].config.text, 16))
+    for adapter in (0, 1):
+        prompt = Span(Running(1, pages, adapter=adapter), 0, 40, [7] * 40, None, TOKEN)
+        decode = Span(Running(1, pages, adapter=adapter), 40, 41, None, None, TOKEN)
+        for span in (prompt, decode):
+            assert engine.runtime.launch(StepPlan([span])).collect()[1].finite
+    metrics = engine.metrics()
+    print(f"{name}: {metrics['device_bytes_planned'] / 2**30:.2f} GiB planned, {engine.in_use()['adapters']}")
+    assert metrics["device_bytes_used"] == pytest.approx(metrics["device_bytes_planned"], rel=0.05)
+    engine.close()
+    engine.runtime.close()

@@ -12,6 +12,7 @@ from kestrel_core.moondream.checkpoint.weights import random_weights
 from kestrel_core.moondream.config import MOONDREAM2, MOONDREAM3, MoondreamConfig
 from kestrel_core.moondream.fast_text import PACKED_TOKENS, FastText, make_rotary_tables
 from kestrel_core.moondream.fast_vision import AttentionBackend, FastVision, deviation
+from kestrel_core.moondream.lora import no_adapters
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.moe import MoE
 from kestrel_core.moondream.ops import plain
@@ -154,7 +155,9 @@ def sum_of_experts(mlp: MoE, h: Tensor, ids: Tensor, weights: Tensor) -> Tensor:
     out = torch.zeros_like(h, dtype=torch.float32)
     for index in ids.unique().tolist():
         tokens, ranks = (ids == index).nonzero(as_tuple=True)
-        out[tokens] += (weights[tokens, ranks, None] * mlp.expert(index, h[tokens])).float()
+        out[tokens] += (
+            weights[tokens, ranks, None] * mlp.expert(index, h[tokens], tokens, no_adapters)
+        ).float()
     return out.to(h.dtype)
 
 

@@ -27,6 +27,10 @@ SPECIAL = {
 CONTROL = {name: golden_config(name).tokenizer.control_ids for name in TOKENIZERS}
 SPELLINGS = sorted({content for tokens in SPECIAL.values() for content in tokens.values()})
 
+LOWERED = Tokenizer(
+    json.dumps(DOCUMENTS["md2"] | {"normalizer": {"type": "Lowercase"}}), golden_config("md2")
+)
+
 names = st.sampled_from(sorted(TOKENIZERS))
 # Words that look like special tokens, and pieces that could join into one.
 treacherous = st.lists(
@@ -68,6 +72,14 @@ def test_a_vocabulary_that_holds_the_spelling_as_a_word_is_not_tricked() -> None
 @given(names, st.text())
 def test_any_text_comes_back_as_it_was(name: Name, text: str) -> None:
     assert TOKENIZERS[name].decode(TOKENIZERS[name].encode(text)) == text
+
+
+@given(treacherous)
+def test_what_a_model_shall_say_is_encoded_as_it_is_written(text: str) -> None:
+    """Though questions are made lower-case first, as the bundled model's are."""
+    assert LOWERED.decode(LOWERED.encode("ABC")) == "abc"
+    assert LOWERED.decode(LOWERED.encode_answer(text)) == text
+    assert CONTROL["md2"].isdisjoint(LOWERED.encode_answer(text))
 
 
 @pytest.mark.parametrize("name", TOKENIZERS)

@@ -1,6 +1,8 @@
 """Requests with adapters while the loop and its workers have threads of their own."""
 
+import random
 import threading
+from collections import Counter
 from collections.abc import Callable
 
 import pytest
@@ -8,6 +10,7 @@ from fakes import FakeEngine, Heard
 from poisoned import both
 
 from kestrel_core.protocol.errors import DeadlinePassed, Overloaded, ShuttingDown
+from kestrel_core.protocol.messages import Finished
 
 
 def ask(engine: FakeEngine, adapter: str, **more: float) -> Heard:
@@ -162,3 +165,39 @@ def test_when_the_loop_breaks_those_who_wait_for_adapters_are_told(
     assert heard.ended.wait(60) and "takes no requests" in str(heard.error)
     engine.loop.close()
     assert engine.runtime.closed
+
+
+@both
+@pytest.mark.parametrize("seed", range(3))
+def test_whatever_happens_in_all_these_threads_everybody_is_answered(overlaps: bool, seed: int) -> None:
+    rng = random.Random(seed)
+    engine = FakeEngine(threads=True, max_adapters=2, overlaps=overlaps, num_pages=20, max_running=6)
+    engine.runtime.adapters.failing.add("broken")
+    names = ("a", "b", "c", "far/a", "far/d", "broken", "unknown", "bad")
+    heard: list[Heard] = []
+    cancelled: set[Heard] = set()
+    for _ in range(400):
+        if rng.random() < 0.3:
+            heard.append(engine.ask(question="why is it so?", settings={"max_tokens": 9}))
+        else:
+            heard.append(ask(engine, rng.choice(names)))
+        if rng.random() < 0.2:
+            cancelled.add(heard[-1])
+            engine.cancel(heard[-1])
+    engine.loop.close(drain=seed != 2)
+    assert all(one.ended.is_set() for one in heard) and engine.loop.healthy
+    counts: Counter[str] = Counter()
+    for one in heard:
+        kind = type(one.end).__name__
+        if isinstance(one.end, Finished):
+            kind = one.finished.result.finish_reason
+            name = one.request.settings.adapter
+            assert kind != "cancelled" or one in cancelled
+            assert kind == "cancelled" or name not in ("broken", "unknown", "bad")
+        counts[kind] += 1
+    assert counts.keys() <= {
+        *("stop", "length", "cancelled", "UnknownAdapter", "BadAdapter", "EngineFailed", "ShuttingDown")
+    }
+    assert (counts["ShuttingDown"] > 0) == (seed == 2)
+    assert seed == 2 or counts["stop"] > 100
+    engine.check_idle()

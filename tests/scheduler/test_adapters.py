@@ -135,6 +135,22 @@ def test_hot_adapters_do_not_starve_a_cold_one(overlaps: bool) -> None:
 
 
 @both
+def test_when_the_one_that_waits_for_an_index_goes_the_others_go_on_at_once(overlaps: bool) -> None:
+    stage = Stage(overlaps=overlaps, max_adapters=1)
+    first = stage.admit("first", adapter="a")
+    stage.step()
+    stage.load()
+    stage.step()
+    gone, later = (stage.admit("later", adapter=adapter, order=1) for adapter in ("b", "a"))
+    while not first.ended:
+        stage.step()
+    assert not later.slot, "the index is promised to the other one"
+    stage.scheduler.end(gone)
+    stage.step()
+    assert later.slot, "a loop that sees no step would sleep"
+
+
+@both
 @pytest.mark.parametrize("seed", range(6))
 def test_whatever_happens_every_sequence_says_what_it_says_alone(overlaps: bool, seed: int) -> None:
     rng = random.Random(seed)

@@ -17,15 +17,16 @@ from kestrel_core.triton.options import ServeOptions
 ROOT = Path(__file__).parents[2]
 OPTIONS = ServeOptions(1, 2, 3, Path(), 30)
 GATEWAY = replace(OPTIONS, port=4)
-TINY = RuntimeConfig(model="moondream-tiny", device="cpu")
+BUNDLED = RuntimeConfig(model="moondream-tiny", device="cpu")
+TINY = replace(BUNDLED, adapters="mine")  # its own ones come with another command
 
 
 def shown(options: ServeOptions = OPTIONS, config: RuntimeConfig = TINY, info: tuple[str, ...] = ()) -> str:
     return banner("model", config, 1.0, options, info)
 
 
-def ways_in(options: ServeOptions) -> list[str]:
-    return [line.strip() for line in shown(options).splitlines() if line.startswith("  ")]
+def ways_in(options: ServeOptions, config: RuntimeConfig = TINY) -> list[str]:
+    return [line.strip() for line in shown(options, config).splitlines() if line.startswith("  ")]
 
 
 def pasted(command: str) -> dict[str, object]:
@@ -73,6 +74,28 @@ def test_the_page_comes_first_then_curl_to_the_gateway_then_the_client(
     assert f"question={QUESTION}" in shlex.split(curl)
     assert "--url localhost:2 " in client
     assert "gateway 4, http 1, grpc 2, metrics 3\n" in shown(GATEWAY)
+
+
+@pytest.fixture
+def bundled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The folder of adapters that comes along with the model, with one adapter in it."""
+    monkeypatch.setattr(RuntimeConfig, "adapters_folder", property(lambda config: tmp_path))
+    (tmp_path / "french.safetensors").touch()
+    return tmp_path
+
+
+@pytest.mark.parametrize("options", [GATEWAY, OPTIONS, replace(GATEWAY, api_keys=Path("keys.toml"))])
+def test_a_bundled_adapter_is_shown_by_one_command(bundled: Path, options: ServeOptions) -> None:
+    *others, command = ways_in(options, BUNDLED)
+    words = shlex.split(command)
+    assert "adapter=french" in words or words[-2:] == ["--adapter", "french"]
+    assert others == ways_in(options)
+    (bundled / "french.safetensors").unlink()
+    assert ways_in(options, BUNDLED) == others
+
+
+def test_a_folder_of_ones_own_is_not_advertised(bundled: Path) -> None:
+    assert "french" not in shown(config=replace(BUNDLED, adapters=str(bundled)))
 
 
 def test_with_keys_only_ways_that_take_one_are_shown() -> None:

@@ -15,9 +15,9 @@ from triton_server import free_ports, repository_with
 
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.intake.hub import ModelFiles
-from kestrel_core.protocol.errors import KestrelError
+from kestrel_core.protocol.errors import InvalidRequest, KestrelError
 from kestrel_core.triton import checks, installation, serve
-from kestrel_core.triton.checks import check_ports, check_shared_memory
+from kestrel_core.triton.checks import check_adapters, check_ports, check_shared_memory
 from kestrel_core.triton.installation import Installation, check_stub, find_triton
 from kestrel_core.triton.serve import resolve_weights
 
@@ -47,6 +47,19 @@ def test_a_port_serves_once() -> None:
     one, two = free_ports(2)
     with pytest.raises(KestrelError, match=f"port {one} is given twice"):
         check_ports({"gateway": ("0.0.0.0", one), "http": ("::", one), "metrics": ("::", two)})
+
+
+def test_a_folder_of_adapters_that_is_not_there_is_told_and_a_file_is_refused(tmp_path: Path) -> None:
+    screen = console()
+    check_adapters(None, screen)
+    check_adapters(str(tmp_path), screen)
+    assert screen.file.getvalue() == ""  # type: ignore[attr-defined]
+    check_adapters(str(tmp_path / "misspelt"), screen)
+    said = screen.file.getvalue()  # type: ignore[attr-defined]
+    assert "misspelt (KESTREL_ADAPTERS): no adapter can be asked for until there is." in said
+    (tmp_path / "file").touch()
+    with pytest.raises(InvalidRequest, match="which is no folder"):
+        check_adapters(str(tmp_path / "file"), screen)
 
 
 def test_little_shared_memory_is_an_error_and_not_much_a_warning() -> None:

@@ -31,6 +31,7 @@ TRAINING_READS = (
     "model_path",
     "revision",
     "tokenizer_path",
+    "weights",
     "device",
     "dtype",
     "max_image_bytes",

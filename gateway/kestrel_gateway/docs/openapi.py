@@ -124,7 +124,10 @@ def _openai(path: str, known: OfOpenAI) -> dict[str, Any]:
 
 def _reading() -> Iterator[tuple[str, dict[str, Any]]]:
     """All that is had with GET."""
-    yield "/v1/models", _get("models", "openai", "The model that is served", ref("ModelList"), OF_READING)
+    yield (
+        "/v1/models",
+        _get("models", "openai", "The model that is served, and its adapters", ref("ModelList"), OF_READING),
+    )
     one = _get("model", "openai", "One model", ref("Model"), (404, *OF_READING))
     name = {"name": "id", "in": "path", "required": True, "schema": TEXT, "example": "moondream"}
     yield "/v1/models/{id}", one | {"parameters": [name, *one["parameters"]]}

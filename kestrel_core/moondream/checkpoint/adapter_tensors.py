@@ -5,6 +5,7 @@ ranks, types, finite numbers, and a B for every A. An error names the tensor as 
 """
 
 import hashlib
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -65,7 +66,7 @@ def assemble(matrices: Iterable[Matrix], config: TextConfig, dtype: torch.dtype,
         if place.part == "a":
             a, b = _cast(matrix, dtype), _cast(by_place[place.other], dtype)
             # What multiplies to 0 is left out, so that it costs nothing: a format may ask for every matrix.
-            if a.any() and b.any():
+            if a is not None and b is not None:
                 blocks[place.layer][place.target] = LowRank(a, b)
     return Adapter(identity(blocks), adapter_rank(blocks, config), blocks)
 
@@ -129,14 +130,17 @@ def _check_rank(matrix: Matrix, rank: int, config: TextConfig, max_rank: int) ->
         )
 
 
-def _cast(matrix: Matrix, dtype: torch.dtype) -> Tensor:
+def _cast(matrix: Matrix, dtype: torch.dtype) -> Tensor | None:
+    """The matrix as it is used. None: all of it is 0."""
     tensor = matrix.tensor
     if matrix.place.part == "b" and matrix.scale != 1.0:
         tensor = tensor.double() * matrix.scale
     tensor = tensor.to(dtype).contiguous()
-    if not tensor.isfinite().all():
+    # Both are NaN if a number is. In bfloat16 this takes a fortieth of the time of isfinite().
+    least, most = (number.item() for number in tensor.aminmax())
+    if not (math.isfinite(least) and math.isfinite(most)):
         raise BadAdapter(f"{shown(matrix.name)} holds numbers that are NaN or infinite")
-    return tensor
+    return tensor if least or most else None
 
 
 def _written(shape: Iterable[int | str]) -> str:

@@ -61,7 +61,6 @@ def write_peft(adapter: Adapter, config: TextConfig, folder: Path, base_model: s
     }
     tensors: dict[str, Tensor] = {}
     ranks: dict[str, int] = {}
-    parameters: set[str] = set()
     for layer, block in enumerate(adapter.blocks):
         for target, low_rank in block.items():
             if target not in modules:
@@ -70,25 +69,21 @@ def write_peft(adapter: Adapter, config: TextConfig, folder: Path, base_model: s
                 )
             module = f"model.text.blocks.{layer}.{modules[target]}"
             experts = target in EXPERTS.values()
-            if experts:
-                parameters.add(f"{modules[target]}.weight")
             ranks[f"{module}.weight" if experts else module] = low_rank.a.shape[-2]
             for part, tensor in zip(PARTS, low_rank, strict=True):
                 name = f"{PREFIX}{module}.lora_{part.upper()}.weight"
                 tensors[name] = _flat(tensor, part) if experts else tensor.contiguous()
+    other_ranks = {name.replace(".", r"\."): rank for name, rank in ranks.items() if rank != adapter.rank}
     document = {
         "peft_type": "LORA",
         "base_model_name_or_path": base_model,
         "r": adapter.rank,
         "lora_alpha": adapter.rank,
-        "rank_pattern": {
-            name.replace(".", r"\."): rank for name, rank in ranks.items() if rank != adapter.rank
-        },
-        "alpha_pattern": {
-            name.replace(".", r"\."): rank for name, rank in ranks.items() if rank != adapter.rank
-        },
-        "target_modules": sorted(name for name in ranks if not name.endswith(".weight")),
-        "target_parameters": sorted(parameters) or None,
+        "rank_pattern": other_ranks,
+        "alpha_pattern": other_ranks,
+        "target_modules": [name for name in ranks if not name.endswith(".weight")],
+        # By their whole names: the last part alone would be that of dense layers too.
+        "target_parameters": [name for name in ranks if name.endswith(".weight")] or None,
         "bias": "none",
         "use_rslora": False,
         "lora_dropout": 0.0,

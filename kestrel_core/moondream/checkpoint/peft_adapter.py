@@ -68,6 +68,7 @@ class PeftConfig:
     rank_patterns: tuple[Pattern, ...] = ()
     alpha_patterns: tuple[Pattern, ...] = ()
     use_rslora: bool = False
+    parameters: tuple[str, ...] = ()  # ends of the names of those that are no module's
     version: tuple[int, int] = (0, 0)
 
     @classmethod
@@ -81,6 +82,7 @@ class PeftConfig:
             rank_patterns=_patterns(document, "rank_pattern", whole=True),
             alpha_patterns=_patterns(document, "alpha_pattern"),
             use_rslora=bool(document.get("use_rslora")),
+            parameters=_names(document, "target_parameters"),
             version=_version(document.get("peft_version")),
         )
 
@@ -90,9 +92,13 @@ class PeftConfig:
             module, layer, matrix, part = _placed(name)
             if config.has_experts(layer) and matrix in EXPERTS:
                 place = Place(layer, EXPERTS[matrix], part)
-                tensor, key = self._experts(name, tensor, part, config), f"{module}.weight"
+                tensor = self._experts(name, tensor, part, config)
             else:
-                place, key = Place(layer, MATRICES[matrix], part), module
+                place = Place(layer, MATRICES[matrix], part)
+            # Patterns are for what was asked for: a module, or its parameter.
+            parameter = f".{module}.weight"
+            is_parameter = any(parameter.endswith(f".{end}") for end in self.parameters)
+            key = f"{module}.weight" if is_parameter else module
             rank = self._rank(name, tensor, part, key)
             alpha = _first(self.alpha_patterns, key, self.alpha)
             yield Matrix(name, place, tensor, alpha / (math.sqrt(rank) if self.use_rslora else rank))
@@ -173,6 +179,13 @@ def _positive(value: Any, name: str, whole: bool) -> float:
             f"{shown(name)} is {shown(value)} in adapter_config.json, and must be {kind} above 0"
         )
     return float(value)
+
+
+def _names(document: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    found = document.get(name) or []
+    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+        raise BadAdapter(f"{name} in adapter_config.json must be a list of names")
+    return tuple(found)
 
 
 def _patterns(document: Mapping[str, Any], name: str, whole: bool = False) -> tuple[Pattern, ...]:

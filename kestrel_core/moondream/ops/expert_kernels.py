@@ -64,10 +64,36 @@ def _product(
             gate = tl.dot(h, tl.trans(g), gate, input_precision="ieee")
     if MAX_RANK > 0:
         rank = tl.load(low_ranks + adapters * NUM_TARGETS + TARGET, mask=valid, other=0)
-        b = low_matrix + adapters * adapter_stride
-        value = add_pairs(value, low, out_rows, rank, b, n, n < OUT_DIM, MAX_RANK)
+        inside = n < OUT_DIM
+        value = add_pairs(
+            value,
+            low,
+            out_rows,
+            adapters,
+            rank,
+            low_matrix,
+            adapter_stride,
+            n,
+            inside,
+            MAX_RANK,
+            BLOCK_M,
+            16,
+        )
         if GATED:
-            gate = add_pairs(gate, low, out_rows, rank, b + OUT_DIM * MAX_RANK, n, n < OUT_DIM, MAX_RANK)
+            gate = add_pairs(
+                gate,
+                low,
+                out_rows,
+                adapters,
+                rank,
+                low_matrix + OUT_DIM * MAX_RANK,
+                adapter_stride,
+                n,
+                inside,
+                MAX_RANK,
+                BLOCK_M,
+                16,
+            )
     if GATED:
         value = gelu(value) * (gate + 1.0)
     return value

@@ -67,22 +67,43 @@ def add_pairs(
     value: tl.tensor,
     low: tl.tensor,
     rows: tl.tensor,
-    ranks_of_rows: tl.tensor,
-    matrices_of_rows: tl.tensor,
+    adapters: tl.tensor,
+    ranks: tl.tensor,
+    matrices: tl.tensor,
+    adapter_stride: tl.tensor,
     n: tl.tensor,
     inside: tl.tensor,
     MAX_RANK: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_R: tl.constexpr,
 ) -> tl.tensor:
-    """value [rows, columns n] and each row's B matrix times its row of `low`."""
-    for r in range(0, tl.max(ranks_of_rows, axis=0)):
-        used = r < ranks_of_rows
-        factors = tl.load(low + rows * MAX_RANK + r, mask=used, other=0.0).to(tl.float32)
-        b = tl.load(
-            matrices_of_rows[:, None] + n[None, :] * MAX_RANK + r,
-            mask=used[:, None] & inside[None, :],
-            other=0.0,
-        )
-        value += factors[:, None] * b.to(tl.float32)
+    """value [rows, columns n] and the B matrix of each row's adapter times its row of `low`.
+
+    Few rows each read their own matrix. Many would need too many registers for that: they have few adapters,
+    so these are taken one after the other.
+    """
+    if BLOCK_M > 16:
+        last = tl.max(adapters, axis=0)
+        first = tl.min(tl.where(adapters > 0, adapters, last), axis=0)
+        for adapter in range(first, last + 1):
+            mine = adapters == adapter
+            rank = tl.max(tl.where(mine, ranks, 0), axis=0)
+            for start in range(0, rank, BLOCK_R):
+                r = start + tl.arange(0, BLOCK_R)
+                used = r[None, :] < rank
+                factors = tl.load(
+                    low + rows[:, None] * MAX_RANK + r[None, :], mask=mine[:, None] & used, other=0.0
+                )
+                b = matrices + adapter * adapter_stride + n[:, None] * MAX_RANK + r[None, :]
+                w = tl.load(b, mask=inside[:, None] & used, other=0.0)
+                value = tl.dot(factors, tl.trans(w), value, input_precision="ieee")
+    else:
+        own = matrices + adapters[:, None] * adapter_stride + n[None, :] * MAX_RANK
+        for r in range(0, tl.max(ranks, axis=0)):
+            used = (r < ranks)[:, None]  # a column: version 3.6 of the compiler fails at a flat load
+            factors = tl.load(low + rows[:, None] * MAX_RANK + r, mask=used, other=0.0).to(tl.float32)
+            b = tl.load(own + r, mask=used & inside[None, :], other=0.0)
+            value += factors * b.to(tl.float32)
     return value
 
 

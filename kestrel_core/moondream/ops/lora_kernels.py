@@ -109,15 +109,15 @@ def shrink(inputs: Mapping[Target, Tensor], adapters: StepAdapters, low: Tensor 
     places = [TARGETS.index(target) for target in targets]
     step = places[1] - places[0] if len(places) > 1 else 1
     assert places == [places[0] + step * place for place in range(len(places))]
-    programs = len(tiles) * len(targets) * triton.cdiv(stacks.max_rank, BLOCK_R)
     if low is None:
-        splits = min(MAX_SPLITS, max(1, 2 * MULTIPROCESSORS // programs))
+        # Two programs for each multiprocessor, if adapters have the rank of one block: most do.
+        splits = min(MAX_SPLITS, max(1, 2 * MULTIPROCESSORS // (len(tiles) * len(targets))))
         shape = (splits, len(x), len(TARGETS) * stacks.max_rank)
         low = torch.empty(shape, dtype=torch.float32, device=x.device)
     splits = len(low)
     wide = rows.tile_size <= 16 and x.dtype != torch.float32  # otherwise it would take much shared memory
     block_k = min(256 if wide else 64, max(16, triton.next_power_of_2(x.shape[1])))
-    _shrink[(len(tiles), programs // len(tiles), splits)](
+    _shrink[(len(tiles), len(targets) * triton.cdiv(stacks.max_rank, BLOCK_R), splits)](
         x,
         x.stride(0),
         stacks.joined(layer, "a", same),
@@ -198,11 +198,11 @@ def _expand(
             for start in range(0, rank, BLOCK_R):
                 r = start + tl.arange(0, BLOCK_R)
                 used = r[None, :] < rank
-                source = low + tokens[:, None] * (NUM_TARGETS * MAX_RANK) + target * MAX_RANK + r[None, :]
+                source = low + target * MAX_RANK + r[None, :]
                 part = tl.zeros((BLOCK_M, BLOCK_R), tl.float32)
                 for split in tl.static_range(SPLITS):
-                    offset = split * num_tokens.to(tl.int64) * (NUM_TARGETS * MAX_RANK)
-                    part += tl.load(source + offset, mask=valid[:, None] & used, other=0.0)
+                    row = (split * num_tokens + tokens[:, None]) * (NUM_TARGETS * MAX_RANK)
+                    part += tl.load(source + row, mask=valid[:, None] & used, other=0.0)
                 w = tl.load(b + n[:, None] * MAX_RANK + r[None, :], mask=in_y[:, None] & used, other=0.0)
                 total = tl.dot(part.to(w.dtype), tl.trans(w), total, input_precision="ieee")
         if most > 0:

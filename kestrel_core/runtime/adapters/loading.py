@@ -16,6 +16,9 @@ from kestrel_core.moondream.lora import Adapter, Stacks
 
 Load = Callable[[step.Adapter], None]
 
+# An adapter is copied in parts of so many numbers, because what a step sends waits for a copy under way.
+PART = 4 << 20
+
 
 def room_for_adapters(stacks: Stacks | None) -> str:
     """In words, for whoever looks at what is in use."""
@@ -87,7 +90,9 @@ class PinnedCopies:
     def _copy(self, piece: Piece, index: int, after: torch.cuda.Event) -> None:
         with torch.cuda.device(self._device), torch.cuda.stream(self._stream):
             self._stream.wait_event(after)
-            self._stacks.numbers[index].copy_(piece.numbers, non_blocking=True)
+            place = self._stacks.numbers[index]
+            for there, here in zip(place.split(PART), piece.numbers.split(PART), strict=True):
+                there.copy_(here, non_blocking=True)
             self._stacks.ranks[index].copy_(piece.ranks, non_blocking=True)
             done = torch.cuda.Event()
             done.record()

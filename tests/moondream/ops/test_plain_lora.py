@@ -100,3 +100,16 @@ def test_tokens_without_an_adapter_stay_what_they_are() -> None:
     untouched = (rows.of_token == 0) | (rows.of_token == 3)  # the third has no such target
     assert torch.equal(y[untouched], before[untouched])
     assert (y[~untouched] != before[~untouched]).any(1).all()
+
+
+@pytest.mark.parametrize("config", [DENSE, EXPERTS], ids=["dense", "experts"])
+def test_a_step_without_adapters_does_nothing_for_them(
+    config: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert isinstance(config, type(DENSE))
+    text, experts, seen = tiny_model(config, seed=3).text, plain.experts, list[object]()
+    monkeypatch.setattr(plain, "shrink", None)
+    monkeypatch.setattr(plain, "expand", None)
+    monkeypatch.setattr(plain, "experts", lambda *given: seen.append(given[5]) or experts(*given))
+    FastText(text, plain)(randn(5, 32), torch.arange(5), Mean())
+    assert seen == [None] * (2 if config is EXPERTS else 0)

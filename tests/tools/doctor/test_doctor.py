@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from kestrel_core.intake.models import DEMO, MODELS
 from kestrel_tools.commands import main
 from kestrel_tools.doctor import command
 from kestrel_tools.doctor.files import BUNDLED_SHA256
-from kestrel_tools.doctor.model import locate
+from kestrel_tools.doctor.model import adapters_bytes, locate
 from kestrel_tools.doctor.questions import (
     TINY,
 )
@@ -169,6 +170,18 @@ def _has_gpu() -> bool:
 def _verdict(capsys: pytest.CaptureFixture[str], check: str) -> str:
     rows = json.loads(capsys.readouterr().out)["rows"]
     return next(str(row["verdict"]) for row in rows if row["check"] == check)
+
+
+def test_room_for_adapters_is_counted_where_there_can_be_any(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MOONDREAM_API_KEY", raising=False)
+    named = RuntimeConfig(model="moondream2")
+    assert adapters_bytes(named) == 0
+    assert adapters_bytes(replace(named, adapters="anywhere")) == pytest.approx(0.5 * 2**30, rel=0.1)
+    assert adapters_bytes(RuntimeConfig(model=DEMO)) > 0, "it brings some with it"
+    own = RuntimeConfig(model_path=str(save_tiny(tmp_path)), adapter_hub=True, max_adapters=1)
+    assert 0 < adapters_bytes(own) < 2**20
 
 
 def test_the_table_and_the_summary_have_every_row() -> None:

@@ -123,7 +123,8 @@ def _late(name: str) -> ModuleType:
 def _look_at_gpu_memory(gpu: facts.GpuFacts | None, config: RuntimeConfig) -> Finding:
     if gpu is None or not config.device.startswith("cuda"):
         return skipped("the model is to run on the CPU")
-    return machine.judge_gpu_memory(gpu, _late("model").weights_bytes(config))
+    model = _late("model")
+    return machine.judge_gpu_memory(gpu, model.weights_bytes(config) + model.adapters_bytes(config))
 
 
 def _look_at_disk(config: RuntimeConfig) -> Finding:

@@ -9,8 +9,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from kestrel_core.build import build_engine
-from kestrel_core.config import RuntimeConfig
+import torch
+
+from kestrel_core.build import build_engine, serves_adapters
+from kestrel_core.config import RuntimeConfig, moondream_api_key
 from kestrel_core.engine import InferenceEngine
 from kestrel_core.intake import hub
 from kestrel_core.intake.models import MODELS, find_model, unpinned
@@ -19,6 +21,7 @@ from kestrel_core.moondream.checkpoint.config_file import parse_config
 from kestrel_core.moondream.checkpoint.files import Checkpoint, open_checkpoint, read_json
 from kestrel_core.moondream.checkpoint.weights import load_config
 from kestrel_core.moondream.config import MoondreamConfig
+from kestrel_core.moondream.lora import Stacks
 from kestrel_tools.doctor import consistency, files, questions, tensors, words
 from kestrel_tools.doctor.adapters import examine_adapters
 from kestrel_tools.doctor.report import Finding, Report, Verdict, ok, skipped, warning
@@ -44,6 +47,17 @@ def weights_bytes(config: RuntimeConfig) -> int:
         return sum(file.stat().st_size for file in files.model_files(path, path / "tokenizer.json"))
     network = tensors.build_network(find_model(config.model).config)
     return 2 * sum(parameter.numel() for parameter in network.parameters())
+
+
+def adapters_bytes(config: RuntimeConfig) -> int:
+    """Of the room that is kept for adapters, in 16 bits; none if adapters can come from nowhere."""
+    if not serves_adapters(config, moondream_api_key()):
+        return 0
+    known = MODELS.get(config.model)
+    default = known.config if known is not None else None
+    shape = load_config(Path(config.model_path), default) if config.model_path is not None else default
+    text = (shape or find_model(config.model).config).text
+    return Stacks.num_bytes(text, config.max_adapters, config.max_adapter_rank, torch.bfloat16)
 
 
 def examine(report: Report, config: RuntimeConfig, progress: Progress) -> None:

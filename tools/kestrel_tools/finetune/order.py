@@ -8,7 +8,7 @@ from .lessons import Lesson
 from .lines import Line
 from .packing import Group, grouped
 
-SHARE = 4  # a picture has at most this part of a step, so that no step is about one picture alone
+SHARE = 2  # a picture has at most this part of a step, so that no step is about one picture alone
 
 
 class Split(NamedTuple):

@@ -83,7 +83,7 @@ class PackedAttention:
         if self._num_pictures:
             end, shape = self._num_image_tokens, (self._num_pictures, -1)
             qs, *prefixes = (part[:end].unflatten(0, shape).transpose(1, 2) for part in (q, k, v))
-            images = F.scaled_dot_product_attention(qs, *prefixes, enable_gqa=gqa)
+            images = F.scaled_dot_product_attention(qs, prefixes[0], prefixes[1], enable_gqa=gqa)
             mixed[:end] = images.transpose(1, 2).flatten(0, 1)
         for words in self._words:
             mixed[words.tokens] = words.attend(q, k, v, prefixes, gqa)

@@ -61,9 +61,11 @@ def outcomes(
 def request_of(line: Asked, adapter: str | None) -> Request:
     """As it is asked for a score: greedily, and with the picture's bytes."""
     image, wanted = line.request.image, line.wanted
-    settings = Settings(temperature=0.0, adapter=adapter)
-    if line.request.skill not in TEXTS:
-        settings = replace(settings, temperature=None, max_objects=max(50, 2 * len(wanted)))
+    if line.request.skill in TEXTS:
+        # An answer that is much longer than the wanted one is wrong already.
+        settings = Settings(temperature=0.0, max_tokens=32 + 4 * len(wanted), adapter=adapter)
+    else:
+        settings = Settings(max_objects=max(50, 2 * len(wanted)), adapter=adapter)
     data = image.read_bytes() if hasattr(image, "read_bytes") else image
     return replace(line.request, image=data, settings=settings)
 

@@ -1,0 +1,60 @@
+"""What a server refuses is the same error here as there."""
+
+import pytest
+from client.fake_triton import FakeTriton, refuse
+from goldens import golden_language
+
+from kestrel_client import (
+    AdapterUnreachable,
+    BadAdapter,
+    BadImage,
+    Cancelled,
+    Client,
+    DeadlinePassed,
+    EngineFailed,
+    InvalidRequest,
+    KestrelError,
+    PromptTooLong,
+    Retry,
+    UnknownAdapter,
+    UnsupportedSkill,
+)
+from kestrel_core.protocol.messages import Request
+from kestrel_core.skills.segment import SegmentSkill
+
+AT_ONCE = Retry(limit=3, first_wait_s=0.001)
+
+
+@pytest.mark.parametrize(
+    ("message", "kind", "text"),
+    [
+        ("INVALID_ARG: OBJECT is required for detect", InvalidRequest, "OBJECT is required for detect"),
+        ("INVALID_ARG: image_decode_failed: it is cut", BadImage, "it is cut"),
+        ("INVALID_ARG: prompt_too_long: by far", PromptTooLong, "by far"),
+        ("CANCELLED: deadline_passed: late", DeadlinePassed, "late"),
+        ("NOT_FOUND: no adapter birds", UnknownAdapter, "no adapter birds"),
+        ("INVALID_ARG: bad_adapter: its rank is 64", BadAdapter, "its rank is 64"),
+        ("UNAVAILABLE: adapter_unreachable: not now", AdapterUnreachable, "not now"),
+        ("CANCELLED: the deadline passed", Cancelled, "the deadline passed"),
+        ("INTERNAL: our fault: 3", EngineFailed, "our fault: 3"),
+        ('INVALID_ARG: there is no skill "is not ready"', InvalidRequest, "there is no skill"),
+        ("Request for unknown model: 'moondream' is not found", EngineFailed, "Request for unknown model: "),
+    ],
+)
+def test_a_refusal_is_an_error_of_its_type(
+    fake: FakeTriton, message: str, kind: type[KestrelError], text: str
+) -> None:
+    fake.scripts.append(refuse(message))
+    with Client(fake.url, retry=AT_ONCE) as client, pytest.raises(KestrelError) as caught:
+        client.detect(b"picture", "circle")
+    assert type(caught.value) is kind
+    assert str(caught.value).startswith(text)
+    assert len(fake.asked) == 1
+
+
+def test_a_skill_the_model_lacks_is_told_from_a_bad_request(fake: FakeTriton) -> None:
+    with pytest.raises(UnsupportedSkill) as of_the_engine:
+        SegmentSkill().prompt(Request("segment", {"object": "dog"}, image=b"x"), golden_language("md3"))
+    fake.scripts.append(refuse(of_the_engine.value.wire_text))
+    with Client(fake.url) as client, pytest.raises(UnsupportedSkill):
+        client.segment(b"picture", "dog")

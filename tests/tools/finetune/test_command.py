@@ -1,0 +1,145 @@
+"""`kestrel finetune` and `kestrel eval lines` as they are called, and what an engine then answers."""
+
+import json
+import signal
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+import torch
+from lines_to_learn import COLOURS, all_skills, write_lines, write_pictures
+from safetensors.torch import load_file
+from tiny_folder import save_tiny
+
+from kestrel_core.moondream.checkpoint.adapter_files import read_adapter
+from kestrel_core.moondream.checkpoint.weights import load_config
+from kestrel_tools.commands import main
+from kestrel_tools.finetune import training
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+def asked(data: Path, model: Path, out: Path, *more: str) -> list[str]:
+    told = ["--model-path", str(model), "--device", "cpu", "--out", str(out), "--rank", "8"]
+    return ["finetune", str(data), *told, *more]
+
+
+def learnable(folder: Path) -> Path:
+    write_pictures(folder)
+    lines = [
+        {"skill": "query", "image": f"{name}.png", "question": "it?", "answer": "Ré"} for name in COLOURS
+    ]
+    return write_lines(folder / "lines.jsonl", lines)
+
+
+@pytest.mark.parametrize("generation", [2, 3])
+def test_an_engine_answers_as_it_was_trained(
+    generation: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, model, out = learnable(tmp_path), save_tiny(tmp_path / "model", generation), tmp_path / "made/own"
+    more = ("--eval-data", str(data), "--steps", "20", "--lr", "0.04", "--eval-every", "20")
+    assert main(asked(data, model, out, *more)) == 0
+    told = json.loads((out / "training.json").read_text())
+    [row] = told["scores"]["scores"]
+    assert (row["name"], row["without"], row["with"]) == ("query exact", 0.0, 1.0)
+    assert told["eval_losses"][0][1] > 2 * told["best_loss"]
+    assert "query exact" in capsys.readouterr().out
+    ElementTree.parse(out / "loss.svg")
+    assert not (out / "checkpoint/pictures").exists()
+
+    report = tmp_path / "report.json"
+    own = ["--model-path", str(model), "--device", "cpu"]
+    assert main(["eval", "lines", str(data), "--adapter", str(out), "--json", str(report), *own]) == 0
+    again: dict[str, Any] = json.loads(report.read_text())
+    assert again["scores"] == told["scores"]["scores"]
+    assert [answer["with"] for answer in again["answers"]] == ["Ré"] * len(COLOURS)
+
+
+@pytest.mark.parametrize("generation", [2, 3])
+def test_both_written_formats_are_the_same_adapter(generation: int, tmp_path: Path) -> None:
+    data, model, out = all_skills(tmp_path), save_tiny(tmp_path / "model", generation), tmp_path / "own"
+    assert main(asked(data, model, out, "--steps", "2", "--scored", "0", "--eval-share", "0")) == 0
+    config = load_config(model, None).text
+    own, peft = (read_adapter(place, config, torch.float32, 32) for place in (out, out / "peft"))
+    assert own.identity == peft.identity and own.rank == peft.rank == 8
+    trained = load_file(out / "checkpoint/training.state")
+    for layer, block in enumerate(own.blocks):
+        for target, pair in block.items():
+            for part, matrix in zip("ab", pair, strict=True):
+                torch.testing.assert_close(
+                    matrix, trained[f"weights.{layer}.{target}.{part}"].bfloat16().float(), rtol=0, atol=0
+                )
+
+
+def test_a_run_that_was_interrupted_goes_on_to_the_same_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, model = all_skills(tmp_path), save_tiny(tmp_path / "model", 3)
+    more = ("--steps", "6", "--batch", "4", "--scored", "0", "--eval-every", "2", "--stored", "float32")
+    assert main(asked(data, model, tmp_path / "whole", *more)) == 0
+
+    step = training.Trainer.step
+    taken = 0
+
+    def interrupted(self: training.Trainer, lessons: Any, rate: float) -> float:
+        nonlocal taken
+        taken += 1
+        if taken == 3:
+            signal.raise_signal(signal.SIGINT)
+        return step(self, lessons, rate)
+
+    out = tmp_path / "halves"
+    with monkeypatch.context() as patched:
+        patched.setattr(training.Trainer, "step", interrupted)
+        assert main(asked(data, model, out, *more)) == 130
+    assert "interrupted after step 3" in capsys.readouterr().out
+    assert not (out / "adapter.safetensors").exists()
+
+    assert main(asked(data, model, out, *more)) == 2
+    assert "--resume goes on with it" in capsys.readouterr().err
+    assert main(asked(data, model, out, *more, "--resume", "--lr", "0.1")) == 2
+    assert "begun with lr 0.0005, which is 0.1 now" in capsys.readouterr().err
+
+    assert main(asked(data, model, out, *more, "--resume")) == 0
+    whole, halves = (load_file(tmp_path / name / "adapter.safetensors") for name in ("whole", "halves"))
+    assert whole.keys() == halves.keys()
+    assert all(torch.equal(whole[name], halves[name]) for name in whole)
+    losses = [json.loads((tmp_path / name / "training.json").read_text()) for name in ("whole", "halves")]
+    assert losses[0]["eval_losses"] == losses[1]["eval_losses"]
+
+
+def test_training_ends_early_without_a_better_loss_and_keeps_the_best(tmp_path: Path) -> None:
+    data, model, out = all_skills(tmp_path), save_tiny(tmp_path / "model", 2), tmp_path / "own"
+    more = ("--steps", "50", "--lr", "3", "--clip", "1000", "--eval-every", "1", "--patience", "2")
+    assert main(asked(data, model, out, *more, "--scored", "0")) == 0
+    told = json.loads((out / "training.json").read_text())
+    assert told["ended"] == "no better loss in 2 evaluations"
+    assert told["step"] < 50 and told["best_loss"] == min(loss for _, loss in told["eval_losses"])
+
+
+def test_bad_lines_end_the_command_before_anything_is_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data = write_lines(tmp_path / "bad.jsonl", [{"skill": "query", "question": "who?", "answer": ""}, {}])
+    out = tmp_path / "own"
+    assert main(asked(data, save_tiny(tmp_path / "model"), out)) == 2
+    said = capsys.readouterr().err
+    assert "line 1: answer is empty" in said and "line 2: skill is missing" in said
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [(("--lr", "0"), "lr is 0"), (("--epochs", "0"), "epochs is 0"), (("--eval-share", "1"), "a share")],
+)
+def test_an_option_out_of_range_is_refused(
+    option: tuple[str, str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(asked(tmp_path / "x.jsonl", tmp_path, tmp_path / "own", *option)) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_resuming_nothing_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(asked(tmp_path / "x.jsonl", tmp_path, tmp_path / "own", "--resume")) == 2
+    assert "holds no run to resume" in capsys.readouterr().err
