@@ -16,7 +16,7 @@ from kestrel_core.moondream.model import Moondream
 from kestrel_core.runtime.attention.sdpa import SdpaAttention
 from kestrel_core.runtime.batch import make_batch
 from kestrel_core.runtime.kv_cache import KVCache
-from kestrel_core.runtime.vision.image_encoder import ImageEncoder
+from kestrel_core.runtime.vision.image_encoder import ImageEncoder, encode_image
 from kestrel_tools.noted import Walk
 
 NOT_TOKENS = (Kind.COORD, Kind.SIZE)
@@ -79,9 +79,10 @@ class Judged(NamedTuple):
 
 
 class Reference:
-    def __init__(self, network: Moondream) -> None:
+    def __init__(self, network: Moondream, encode_image: ImageEncoder | None = None) -> None:
+        """`encode_image` remembers pictures by their keys, for callers whose keys tell pictures apart."""
         self._network = network
-        self._encode_image = ImageEncoder(network.vision)
+        self._encode_image = encode_image or self._embeddings
 
     @torch.inference_mode()
     def judge(
@@ -113,6 +114,9 @@ class Reference:
         kv_cache = KVCache(network.config.text, num_pages, length, weight.device, weight.dtype)
         hidden = hidden_states(network, kv_cache, spans, self._encode_image, adapted)
         return torch.split(hidden, [span.stop - span.start for span in spans])[len(images) :]
+
+    def _embeddings(self, image: PreparedImage) -> Tensor:
+        return encode_image(self._network.vision, torch.from_numpy(image.crops), image.tiling)
 
     def _judge_walk(self, walk: Walk, hidden: Tensor) -> list[Judged]:
         if not walk.readings:

@@ -11,6 +11,7 @@ from kestrel_core.loop.step import Input, PreparedImage, Running, Runtime, Span,
 from kestrel_core.moondream.lora import Adapter
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.protocol.messages import Request
+from kestrel_core.runtime.vision.image_encoder import ImageEncoder
 from kestrel_core.skills.registry import builtin_skills
 from kestrel_core.skills.spec import Language
 from kestrel_tools.noted import Choice, NotedReply, walk
@@ -101,7 +102,7 @@ class Judge:
 
     def __init__(self, network: Moondream, language: Language, tolerance: float) -> None:
         self._network = deepcopy(network).float()
-        self._reference = Reference(self._network)
+        self._reference = Reference(self._network, ImageEncoder(self._network.vision))
         self._language = language
         self._tolerance = tolerance
         # Most runs choose the same every time, so what was judged once is kept.
