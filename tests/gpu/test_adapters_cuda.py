@@ -269,7 +269,7 @@ def test_steps_without_adapters_ask_no_more_of_the_device_than_where_there_are_n
         assert num_calls(ours, plan) == num_calls(without, plan)
     adapted = num_calls(ours, decodes(0, 1, 0))
     assert adapted["cudaGraphLaunch"] == num_calls(ours, decodes(0, 0, 0))["cudaGraphLaunch"] == 2
-    assert ours.in_use() == without.in_use()
+    assert {**ours.in_use(), "adapters": ""} == {**without.in_use(), "adapters": ""}
 
 
 def test_memory_does_not_grow_with_adapters_after_warming_up(model: Moondream) -> None:
