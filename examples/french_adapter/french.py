@@ -3,6 +3,7 @@
 The world itself is English (`kestrel_tools.scenes`): a `Phrase` reads its words, and says them in French.
 """
 
+import unicodedata
 from typing import NamedTuple, Self
 
 from kestrel_tools.scenes.facts import place
@@ -124,6 +125,12 @@ class Phrase(NamedTuple):
     @property
     def _elides(self) -> bool:
         return self.size is None and self.noun.elides
+
+
+def without_accents(text: str) -> str:
+    """As it was telegraphed: "carre", "etoile", "coeur", "a gauche"."""
+    letters = unicodedata.normalize("NFD", text.replace("œ", "oe").replace("Œ", "OE"))
+    return "".join(letter for letter in letters if not unicodedata.combining(letter))
 
 
 def capitalized(text: str) -> str:

@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from examples.french_adapter.french import NOUNS, NUMBERS, Phrase, agreeing, caption
+from examples.french_adapter.french import NOUNS, NUMBERS, Phrase, agreeing, caption, without_accents
 from examples.french_adapter.make_data import make_picture
 from examples.french_adapter.questions import QUESTIONS, answer, ask, french_question
 from kestrel_core.config import RuntimeConfig
@@ -57,6 +57,12 @@ def test_every_word_of_the_world_has_a_french_one() -> None:
 def test_what_is_not_of_the_world_has_none() -> None:
     assert Phrase.read("dog") is None
     assert Phrase.read("wooden circle") is None
+
+
+def test_accents_are_left_out_as_in_a_telegram() -> None:
+    assert without_accents("Un cœur, un carré et une étoile à gauche") == (
+        "Un coeur, un carre et une etoile a gauche"
+    )
 
 
 def test_captions_name_things_from_left_to_right_with_sizes_and_places() -> None:
@@ -127,9 +133,9 @@ def test_the_tokenizer_gives_every_answer_back() -> None:
 
 def test_a_picture_has_the_same_lines_each_time(tmp_path: Path) -> None:
     (tmp_path / "pictures").mkdir()
-    lines = make_picture(tmp_path, "train", 7)
+    lines = make_picture(tmp_path, "train", 0.5, 7)
     drawn = (tmp_path / "pictures/train-7.png").read_bytes()
-    assert json.dumps(make_picture(tmp_path, "train", 7)) == json.dumps(lines)
+    assert json.dumps(make_picture(tmp_path, "train", 0.5, 7)) == json.dumps(lines)
     assert (tmp_path / "pictures/train-7.png").read_bytes() == drawn
     assert {line["skill"] for line in lines} == {"query", "caption", "detect"}
-    assert make_picture(tmp_path, "eval", 7) != lines
+    assert make_picture(tmp_path, "eval", 0.5, 7) != lines

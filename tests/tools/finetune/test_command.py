@@ -72,6 +72,17 @@ def test_both_written_formats_are_the_same_adapter(generation: int, tmp_path: Pa
                 )
 
 
+def test_attention_is_adapted_where_it_is_asked_for_and_written_as_pefts(tmp_path: Path) -> None:
+    data, model, out = learnable(tmp_path), save_tiny(tmp_path / "model", 3), tmp_path / "made/own"
+    more = ("--eval-data", str(data), "--steps", "20", "--lr", "0.04", "--targets", "proj,mlp")
+    assert main(asked(data, model, out, *more)) == 0
+    [row] = json.loads((out / "training.json").read_text())["scores"]["scores"]
+    assert (row["without"], row["with"]) == (0.0, 1.0)
+    adapter = read_adapter(out / "peft", load_config(model, None).text, torch.float32, 32)
+    assert set(adapter.blocks[0]) == {"proj", "fc1", "fc2"}
+    assert not (out / "adapter.safetensors").exists()
+
+
 def test_a_run_that_was_interrupted_goes_on_to_the_same_weights(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -144,7 +155,12 @@ def test_bad_lines_end_the_command_before_anything_is_made(
 
 @pytest.mark.parametrize(
     ("option", "said"),
-    [(("--lr", "0"), "lr is 0"), (("--epochs", "0"), "epochs is 0"), (("--eval-share", "1"), "a share")],
+    [
+        (("--lr", "0"), "lr is 0"),
+        (("--epochs", "0"), "epochs is 0"),
+        (("--eval-share", "1"), "a share"),
+        (("--targets", "head"), "targets has head"),
+    ],
 )
 def test_an_option_out_of_range_is_refused(
     option: tuple[str, str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -33,10 +33,10 @@ from .features import Features, pictures_of
 from .lines import Asked, Data, Lessons, read_data
 from .options import FinetuneOptions
 from .order import Split, split
-from .parameters import Parameters
+from .parameters import TRAINED, Parameters, trained
 from .training import Run, State, Trainer
 
-ADAPTER = "adapter.safetensors"
+ADAPTER, PEFT = "adapter.safetensors", "peft"  # a file and a folder
 SCORING_BATCH = 16
 # What a run that goes on may have otherwise than before.
 FREE = ("data", "out", "eval_data", "max_minutes", "recompute", "stored", "resume", "overwrite", "scored")
@@ -60,7 +60,8 @@ def finetune(options: FinetuneOptions, config: RuntimeConfig, console: Console) 
     features, pictures = Features(kept / "pictures"), pictures_of(data.lines)
     with counted("pictures", max(1, len(pictures)), console) as advance:
         features.compute(model.network, pictures, prepare, advance)
-    parameters = Parameters(model.network.config, options.rank, model.device, options.seed)
+    targets = trained(model.network.config.generation, options.targets)
+    parameters = Parameters(model.network.config, options.rank, model.device, options.seed, targets)
     trainer = Trainer(model.network, parameters, features, options)
     made_of = _made_of(options, config, model, data)
     state, best = checkpoint.restore(kept, trainer, made_of) if options.resume else (State(), {})
@@ -121,7 +122,7 @@ def _check_folder(options: FinetuneOptions, kept: Path) -> None:
         raise InvalidRequest("--resume goes on with a run and --overwrite begins anew; give one of them")
     if options.resume and not checkpoint.exists(kept):
         raise InvalidRequest(f"{options.out} holds no run to resume; leave out --resume")
-    found = checkpoint.exists(kept) or (options.out / ADAPTER).exists()
+    found = checkpoint.exists(kept) or any((options.out / made).exists() for made in (ADAPTER, PEFT))
     if found and not options.resume and not options.overwrite:
         raise InvalidRequest(
             f"{options.out} holds a run already; --resume goes on with it, --overwrite begins anew"
@@ -164,8 +165,9 @@ def _write_adapter(
     options: FinetuneOptions, config: RuntimeConfig, model: LoadedModel, parameters: Parameters
 ) -> None:
     adapter, shape = parameters.adapter(DTYPES[options.stored]), model.network.config.text
-    write_moondream(adapter, shape, options.out / ADAPTER)
-    write_peft(adapter, shape, options.out / "peft", _base_model(config))
+    if parameters.targets <= set(TRAINED[model.network.config.generation]):
+        write_moondream(adapter, shape, options.out / ADAPTER)
+    write_peft(adapter, shape, options.out / PEFT, _base_model(config))
 
 
 def _base_model(config: RuntimeConfig) -> str:
@@ -193,6 +195,7 @@ def _scores(
 ) -> dict[str, Any]:
     """Of an engine that serves the adapter as a server would: from the folder above, by its name."""
     place = out.resolve()
+    name = place.name if (place / ADAPTER).exists() else f"{place.name}/{PEFT}"
     serving = replace(
         config, adapters=str(place.parent), max_batch_size=max(SCORING_BATCH, config.max_batch_size)
     )
@@ -200,7 +203,7 @@ def _scores(
     with closing(EngineAnswers(engine, serving.max_batch_size)) as answers:
         columns = {
             "without": scoring.outcomes(answers, asked, None, console),
-            "with": scoring.outcomes(answers, asked, place.name, console),
+            "with": scoring.outcomes(answers, asked, name, console),
         }
     found = scoring.document(asked, columns)
     scoring.print_scores(found, console)

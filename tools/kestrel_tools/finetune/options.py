@@ -9,6 +9,7 @@ from kestrel_tools.options import Option
 from kestrel_tools.scenes.options import Report, check_writable
 
 RANKS = (8, 16, 24, 32)
+TARGETS = ("qkv", "proj", "mlp")  # mlp: the experts too
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,14 @@ class FinetuneOptions:
         Path, Option("where the adapter goes; its name is the adapter's", metavar="FOLDER", required=True)
     ] = Path()
     rank: Annotated[int, Option("of the adapter (default: %(default)s)", choices=RANKS)] = 16
+    targets: Annotated[
+        str | None,
+        Option(
+            f"matrices to adapt, of {', '.join(TARGETS)} (default: those of Moondream's own format; "
+            "with others the adapter is written as PEFT's alone)",
+            metavar="NAMES",
+        ),
+    ] = None
     epochs: Annotated[int, Option("times that every line is seen (default: %(default)s)", metavar="N")] = 3
     steps: Annotated[int | None, Option("so many steps instead of epochs", metavar="N")] = None
     batch: Annotated[int, Option("lines in a step (default: %(default)s)", metavar="N")] = 16
@@ -74,6 +83,10 @@ class FinetuneOptions:
         for name, smallest in least.items():
             if (number := getattr(self, name)) is not None and number < smallest:
                 raise InvalidRequest(f"{name} is {number}; it must be at least {smallest}")
+        if self.targets is not None and (others := set(self.targets.split(",")) - set(TARGETS)):
+            raise InvalidRequest(
+                f"targets has {', '.join(sorted(others))}; it can have {', '.join(TARGETS)}, by commas"
+            )
         for name in ("lr", "clip", "max_minutes"):
             if (value := getattr(self, name)) is not None and not 0 < value < float("inf"):
                 raise InvalidRequest(f"{name} is {value:g}; it must be above 0")

@@ -5,7 +5,7 @@ training step has the same adapter, so there is no index: `adapt` computes what 
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import torch
 import torch.nn.functional as F
@@ -15,24 +15,41 @@ from kestrel_core.moondream.checkpoint.adapter_tensors import identity
 from kestrel_core.moondream.config import MoondreamConfig
 from kestrel_core.moondream.lora import Adapt, Adapter, LowRank, Target, rank_of, target_shapes
 
-# Of both generations. Moondream 2's own format has a term for `proj` too, which reads another input than
-# PEFT's; without it, both formats say the same. Moondream 3's own reaches the MLPs alone.
+# By generation, unless others are asked for. Moondream 2's own format has a term for `proj` too, which reads
+# another input than PEFT's; without it, both formats say the same. Moondream 3's own reaches the MLPs alone.
 TRAINED: dict[int, tuple[Target, ...]] = {
     2: ("qkv", "fc1", "fc2"),
     3: ("fc1", "fc2", "expert_fc1", "expert_fc2"),
 }
 
 
+def trained(generation: int, names: str | None) -> tuple[Target, ...]:
+    """The targets of names with commas between, where `mlp` is all matrices of an MLP."""
+    if names is None:
+        return TRAINED[generation]
+    asked = names.split(",")
+    attention: tuple[Target, ...] = ("qkv", "proj")
+    return (*(target for target in attention if target in asked), *(TRAINED[3] if "mlp" in asked else ()))
+
+
 class Parameters:
-    def __init__(self, config: MoondreamConfig, rank: int, device: torch.device, seed: int = 0) -> None:
+    def __init__(
+        self,
+        config: MoondreamConfig,
+        rank: int,
+        device: torch.device,
+        seed: int = 0,
+        targets: Sequence[Target] | None = None,
+    ) -> None:
         """A is random, so that gradients reach B; B is 0, so that training begins at the model as it is."""
         generator = torch.Generator().manual_seed(seed)
         self.rank = rank
+        targets = TRAINED[config.generation] if targets is None else targets
         self.blocks: list[dict[Target, LowRank]] = []
         for layer in range(config.text.n_layers):
             block: dict[Target, LowRank] = {}
             for target, shape in target_shapes(config.text, layer).items():
-                if target in TRAINED[config.generation]:
+                if target in targets:
                     own_rank = rank_of(config.text, target, rank)
                     bound = math.sqrt(3.0 / shape.in_dim)  # a variance of 1 / in_dim
                     a = torch.empty(shape.a(own_rank)).uniform_(-bound, bound, generator=generator)
@@ -44,6 +61,10 @@ class Parameters:
             for target, low_rank in block.items():
                 yield f"{layer}.{target}.a", low_rank.a
                 yield f"{layer}.{target}.b", low_rank.b
+
+    @property
+    def targets(self) -> set[Target]:
+        return {target for block in self.blocks for target in block}
 
     @property
     def num_numbers(self) -> int:
