@@ -36,14 +36,14 @@ def test_random_weights_of_its_shape_are_still_to_be_had() -> None:
 
 
 def test_it_is_small_and_goes_into_the_wheel() -> None:
-    files = {path.name: path.stat().st_size for path in FOLDER.iterdir()}
+    files = {path.name: path.stat().st_size for path in FOLDER.iterdir() if path.is_file()}
     assert set(files) == {"model.safetensors", "config.json", "tokenizer.json", "README.md"}
     assert sum(files.values()) <= 12_000_000
-    [pattern] = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"][
-        "kestrel_core"
-    ]
-    packed = set((ROOT / "kestrel_core").glob(pattern))
-    assert packed == set(FOLDER.iterdir())
+    patterns = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]
+    packed = {path for pattern in patterns["kestrel_core"] for path in (ROOT / "kestrel_core").glob(pattern)}
+    assert {path for path in packed if path.is_file()} == {
+        path for path in FOLDER.rglob("*") if path.is_file()
+    }
 
 
 def test_what_the_banner_asks_is_answered_truly() -> None:
