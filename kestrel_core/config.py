@@ -81,7 +81,7 @@ class RuntimeConfig:
     vision_dtype: str = _option("auto", "auto (as dtype), or fp8: pictures are encoded in 8 bits (CUDA)")
     skills: str | None = _option(None, "skills of your own: module:name or file.py:name, by comma")
     adapters: str | None = _option(
-        None, "folder of LoRA adapters, a file or sub-folder each; bundled models bring their own"
+        None, "folder of LoRA adapters, a file or sub-folder each; a bundled model may bring its own"
     )
     adapter_hub: bool = _option(False, "whether an adapter may be named by its Hugging Face id, and fetched")
     max_adapters: int = _option(8, "adapters on the device at once")
