@@ -21,6 +21,10 @@ class GatewayOptions:
     upstreams: tuple[str, ...]  # HOST:PORT of Triton's gRPC
     host: str = "127.0.0.1"
     port: int = 8080
+    kserve_http_port: int | None = (
+        None  # KServe v2 beside the rest, for Triton's own clients; None: nobody listens
+    )
+    kserve_grpc_port: int | None = None  # the same over gRPC
     workers: int = 1
     api_keys: Path | None = None
     drain_s: float = 3.0  # new requests are still served so long after SIGTERM
