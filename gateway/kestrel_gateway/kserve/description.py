@@ -27,7 +27,7 @@ def check_model(name: str, version: str = "") -> None:
 
 
 def datatype(field: Field) -> str:
-    return field.type.replace("STRING", "BYTES")
+    return "BYTES" if field.type == "STRING" else field.type
 
 
 def server_metadata() -> dict[str, Any]:
