@@ -41,6 +41,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--port", type=int, default=8080, help="(default: %(default)s)")
     parser.add_argument(
+        "--kserve-http-port",
+        type=int,
+        metavar="PORT",
+        help="also listen here for Triton's own HTTP clients (default: the paths /v2 of --port only)",
+    )
+    parser.add_argument(
+        "--kserve-grpc-port",
+        type=int,
+        metavar="PORT",
+        help="also listen here for Triton's own gRPC clients (default: nobody listens)",
+    )
+    parser.add_argument(
         "--workers", type=int, default=1, metavar="N", help="processes that answer (default: %(default)s)"
     )
     parser.add_argument(
@@ -89,6 +101,8 @@ def options_from(given: argparse.Namespace) -> GatewayOptions:
         upstreams=tuple(given.upstream) or ("localhost:8001",),
         host=given.host,
         port=given.port,
+        kserve_http_port=given.kserve_http_port,
+        kserve_grpc_port=given.kserve_grpc_port,
         workers=given.workers,
         api_keys=given.api_keys,
         drain_s=given.drain_s,
@@ -103,6 +117,7 @@ def options_from(given: argparse.Namespace) -> GatewayOptions:
 def _run(given: argparse.Namespace, console: Console) -> int:
     if given.new_key is not None:
         return _print_new_key(given.new_key, console)
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # it would write a line for every bad call
     from kestrel_gateway.serving import run
 
     if given.workers < 1:
