@@ -31,14 +31,20 @@ def add(commands: "Commands") -> None:
         "--host",
         default="127.0.0.1",
         metavar="ADDRESS",
-        help="where all ports listen; 0.0.0.0 is everywhere, and without --api-keys clients need no key "
-        "(default: %(default)s)",
+        help="who can reach it: 127.0.0.1 is this machine, 0.0.0.0 everybody, and without --api-keys "
+        "clients need no key. On any other address than this machine's own the gateway answers at all "
+        "ports, and Triton stays behind it (default: %(default)s)",
+    )
+    serve.add_argument(
+        "--expose-triton",
+        action="store_true",
+        help="let Triton itself listen on --host, where one bad request can crash it: for trusted networks",
     )
     _add_gateway_options(serve)
     for name, protocol, port in (
-        ("http", "HTTP", 8000),
-        ("grpc", "gRPC", 8001),
-        ("metrics", "Prometheus' metrics", 8002),
+        ("http", "KServe v2 over HTTP", 8000),
+        ("grpc", "KServe v2 over gRPC", 8001),
+        ("metrics", "Triton's metrics, on this machine alone unless --expose-triton", 8002),
     ):
         serve.add_argument(
             f"--{name}-port",
@@ -82,7 +88,7 @@ def _serve(options: argparse.Namespace, console: Console) -> int:
         metrics_port=options.metrics_port,
         repository=options.model_repository or REPOSITORY,
         exit_timeout_s=options.exit_timeout,
-        triton_host=options.host,
+        expose_triton=options.expose_triton,
         demo=options.demo,
         flags=options.flags,
         engine=engine_options(options),
@@ -117,7 +123,7 @@ def _add_gateway_options(serve: argparse.ArgumentParser) -> None:
         "--api-keys",
         type=Path,
         metavar="FILE",
-        help="TOML with the keys that the gateway asks for; Triton's own ports then answer the gateway alone",
+        help="TOML with the keys that the gateway asks for; Triton itself then answers the gateway alone",
     )
     serve.add_argument(
         "--allow-image-hosts",
