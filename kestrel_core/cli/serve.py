@@ -10,6 +10,7 @@ from kestrel_core.cli.options import add_engine_options, engine_options
 
 if TYPE_CHECKING:
     from kestrel_core.cli.options import Commands
+    from kestrel_core.triton.options import ServeOptions
 
 
 def add(commands: "Commands") -> None:
@@ -35,10 +36,16 @@ def add(commands: "Commands") -> None:
         "clients need no key. On any other address than this machine's own the gateway answers at all "
         "ports, and Triton stays behind it (default: %(default)s)",
     )
-    serve.add_argument(
+    reach = serve.add_mutually_exclusive_group()
+    reach.add_argument(
         "--expose-triton",
         action="store_true",
         help="let Triton itself listen on --host, where one bad request can crash it: for trusted networks",
+    )
+    reach.add_argument(
+        "--guard-triton",
+        action="store_true",
+        help="let the gateway answer at all ports on 127.0.0.1 too: for a balancer on this machine",
     )
     _add_gateway_options(serve)
     for name, protocol, port in (
@@ -79,16 +86,23 @@ def add(commands: "Commands") -> None:
 
 
 def _serve(options: argparse.Namespace, console: Console) -> int:
-    from kestrel_core.triton.options import ServeOptions
-    from kestrel_core.triton.serve import REPOSITORY, serve
+    from kestrel_core.triton.serve import serve
 
-    chosen = ServeOptions(
+    return serve(options_of(options), console)
+
+
+def options_of(options: argparse.Namespace) -> "ServeOptions":
+    from kestrel_core.triton.options import ServeOptions
+    from kestrel_core.triton.serve import REPOSITORY
+
+    return ServeOptions(
         http_port=options.http_port,
         grpc_port=options.grpc_port,
         metrics_port=options.metrics_port,
         repository=options.model_repository or REPOSITORY,
         exit_timeout_s=options.exit_timeout,
         expose_triton=options.expose_triton,
+        guard_triton=options.guard_triton,
         demo=options.demo,
         flags=options.flags,
         engine=engine_options(options),
@@ -101,7 +115,6 @@ def _serve(options: argparse.Namespace, console: Console) -> int:
         allow_image_hosts=options.allow_image_hosts,
         limits=options.limit,
     )
-    return serve(chosen, console)
 
 
 def _add_gateway_options(serve: argparse.ArgumentParser) -> None:

@@ -22,6 +22,7 @@ class ServeOptions:
     kserve_http_port: int = 0  # of the gateway; 0: Triton answers KServe v2 itself
     kserve_grpc_port: int = 0
     expose_triton: bool = False
+    guard_triton: bool = False
     demo: bool = False
     flags: Sequence[str] = ()  # for tritonserver
     engine: Mapping[str, str] = field(default_factory=dict)  # options of the engine, by name

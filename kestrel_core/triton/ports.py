@@ -56,13 +56,12 @@ def _means(given: str, flag: str) -> bool:
 
 def arranged(options: ServeOptions, console: Console) -> ServeOptions:
     """The options with the ports of everybody settled."""
-    if is_loopback(options.host):
-        if options.expose_triton:
-            raise InvalidRequest(
-                f"--expose-triton opens Triton to a network, and --host {options.host} is this machine "
-                "alone; give another --host, or leave it out"
-            )
-        return replace(options, triton_host=options.host)
+    is_private = is_loopback(options.host)
+    if options.expose_triton and is_private:
+        raise InvalidRequest(
+            f"--expose-triton opens Triton to a network, and --host {options.host} is this machine alone; "
+            "give another --host, or leave it out"
+        )
     if options.expose_triton:
         console.print(
             f"--expose-triton: Triton itself listens on {options.host}, where one request of a stranger can "
@@ -70,11 +69,12 @@ def arranged(options: ServeOptions, console: Console) -> ServeOptions:
             soft_wrap=True,
             markup=False,
         )
+    if options.expose_triton or (is_private and not options.guard_triton):
         return replace(options, triton_host=options.host)
     if not options.port:
         raise InvalidRequest(
-            f"--host {options.host} without a gateway would put Triton itself on the network; "
-            "give the gateway a --port, or say --expose-triton if only trusted clients can reach it"
+            f"without a gateway nothing stands between Triton and those who reach {options.host}; "
+            f"give the gateway a --port{'' if is_private else ', or say --expose-triton if you trust them'}"
         )
     http_port, grpc_port = hidden_ports(2, {port for _, port in options.listeners.values()})
     return replace(

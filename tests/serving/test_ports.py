@@ -54,6 +54,13 @@ def test_on_any_other_host_the_gateway_has_them_and_triton_stays_behind(started:
     assert gateway.engine_metrics == "http://127.0.0.1:18002/metrics"
 
 
+def test_for_a_balancer_on_this_machine_triton_is_put_behind_here_too(started: Started) -> None:
+    _, options, _ = started("--demo", "--guard-triton", "--http-port=18000", "--grpc-port=18001")
+    gateway = of_gateway(options)
+    assert gateway.host == options.triton_host == "127.0.0.1" and options.is_guarded
+    assert (gateway.kserve_http_port, gateway.kserve_grpc_port) == (18000, 18001)
+
+
 def test_behind_the_gateway_triton_answers_nobody_else(started: Started) -> None:
     secrets = [started("--demo", "--host=0.0.0.0", whole=True)[-1] for _ in range(2)]
     assert None not in secrets and secrets[0] != secrets[1]
@@ -74,10 +81,11 @@ def test_who_wants_triton_itself_on_the_network_has_to_say_so_and_is_warned_once
 
 def test_a_network_without_a_gateway_is_refused(refused: Refused, monkeypatch: pytest.MonkeyPatch) -> None:
     said = refused("--host=0.0.0.0", "--port=0")
-    assert "would put Triton itself on the network" in said and "--expose-triton" in said
+    assert "nothing stands between Triton and those who reach 0.0.0.0" in said and "--expose-triton" in said
     assert "--host 127.0.0.1 is this machine alone" in refused("--expose-triton")
+    assert "give the gateway a --port\n" in refused("--guard-triton", "--port=0")
     monkeypatch.setattr(serve, "missing_packages", lambda: ["starlette"])
-    assert "would put Triton itself on the network" in refused("--host=0.0.0.0")
+    assert "nothing stands between Triton and those who reach 0.0.0.0" in refused("--host=0.0.0.0")
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7", "", "a-name", "ip6-localhost", "127.1"])
