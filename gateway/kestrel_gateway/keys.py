@@ -22,6 +22,7 @@ from kestrel_core.protocol.names import shown
 from kestrel_gateway.errors import Busy, Forbidden, RateLimited, Unauthorized
 from kestrel_gateway.key_file import Key, digest_of, read_keys
 from kestrel_gateway.tallies import Tallies
+from kestrel_gateway.visits import MODEL_READY
 
 log = logging.getLogger("kestrel.gateway")
 
@@ -133,7 +134,8 @@ class Keys:
 
 
 def is_guarded(path: str) -> bool:
-    return path.startswith(GUARDED) and not path.startswith(OPEN)
+    is_open = path.startswith(OPEN) or MODEL_READY.fullmatch(path) is not None
+    return path.startswith(GUARDED) and not is_open
 
 
 def given_key(headers: Headers) -> bytes:

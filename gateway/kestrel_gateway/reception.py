@@ -1,6 +1,6 @@
 """The way every HTTP request takes: it gets an id, is let in or not, is answered, and is told of at its end.
 
-Whatever is raised on the way, by us or by the framework, becomes the one error envelope.
+Whatever is raised on the way, by us or by the framework, becomes the error envelope of its path.
 """
 
 import logging
@@ -13,8 +13,9 @@ from starlette.requests import ClientDisconnect, HTTPConnection
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kestrel_core.protocol.errors import EngineFailed, KestrelError
-from kestrel_gateway.errors import ClientGone, of_framework, refusal
+from kestrel_gateway.errors import ClientGone, of_framework
 from kestrel_gateway.house import House
+from kestrel_gateway.kserve.refusals import refusal_at
 from kestrel_gateway.visits import Observer, Visit, begin_visit
 
 log = logging.getLogger("kestrel.gateway")
@@ -89,7 +90,7 @@ class Reception:
         if error is not None:
             visit.outcome = error.reason
             if status == 0:
-                await refusal(error)(scope, receive, tell)
+                await refusal_at(visit.path, error)(scope, receive, tell)
             error = None  # its traceback holds this frame, and with it the body: a circle, freed late
         visit.end(status, visit.outcome or "ok")
 

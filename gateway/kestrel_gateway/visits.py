@@ -17,6 +17,7 @@ from kestrel_core.protocol.messages import EngineResult, Request, Usage, parse_t
 REQUEST_ID = re.compile(r"[!-~]{1,128}")
 # Asked every few seconds by machines: neither logged, traced nor waited for.
 PROBES = ("/livez", "/healthz", "/readyz", "/health", "/ping", "/metrics", "/v1/health", "/v2/health")
+MODEL_READY = re.compile(r"/v2/models/[^/]*(/versions/[^/]*)?/ready")
 OBJECTS = ("objects", "points", "segments")
 
 
@@ -61,7 +62,7 @@ class Visit:
 
     @property
     def is_probe(self) -> bool:
-        return self.path.startswith(PROBES)
+        return self.path.startswith(PROBES) or MODEL_READY.fullmatch(self.path) is not None
 
     @property
     def ttft_s(self) -> float | None:
