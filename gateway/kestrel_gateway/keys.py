@@ -26,7 +26,7 @@ from kestrel_gateway.visits import MODEL_READY
 
 log = logging.getLogger("kestrel.gateway")
 
-GUARDED = ("/v1/", "/v2/")
+GUARDED = ("/v1/", "/v2/", "/inference.GRPCInferenceService/")
 OPEN = ("/v1/health/", "/v2/health/")
 HOW = 'send it as "Authorization: Bearer KEY" or "X-Moondream-Auth: KEY"'
 
@@ -52,6 +52,11 @@ class Keys:
             log.error("the keys stay as they were: %s", error)
         else:
             log.info("%d keys were read again", len(self._keys))
+
+    def check(self, path: str, headers: Headers) -> None:
+        """Raises unless whoever asks has a key that is known. Nothing is counted."""
+        if self._path is not None and is_guarded(path):
+            self._identified(headers)
 
     @contextmanager
     def admission(self, path: str, headers: Headers) -> Iterator[str]:

@@ -37,6 +37,10 @@ class GatewayOptions:
 
     timeout_s: float = _limit(60.0, "deadline of a request that names none")
     max_connections: int = _limit(1000, "open connections; more are refused")
+    max_calls: int = _limit(1000, "gRPC calls that are open at once; more are refused")
+    max_calls_of_connection: int = _limit(256, "gRPC calls of one connection; more wait at their client")
+    max_asked_of_call: int = _limit(64, "requests that are answered at once on one gRPC stream; more wait")
+    call_idle_s: float = _limit(300.0, "a gRPC stream on which nothing is asked is ended after that")
     max_header_bytes: int = _limit(64 * KIB, "of a request's line and headers")
     max_headers: int = _limit(100, "headers of a request")
     max_target_bytes: int = _limit(8 * KIB, "of a request's path and query")

@@ -9,7 +9,7 @@ from typing import Any
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect, HTTPConnection
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kestrel_core.protocol.errors import EngineFailed, KestrelError
@@ -32,7 +32,7 @@ class Reception:
             if scope["type"] == "lifespan":
                 await self._inside(scope, receive, send)
             return
-        visit = begin_visit(HTTPConnection(scope), self._observers)
+        visit = begin_visit(Headers(scope=scope), scope["method"], scope["path"], self._observers)
         scope["visit"], scope["app"] = visit, self  # a router without an app would write errors of its own
         drain = self._house.drain
         is_counted = not visit.is_probe

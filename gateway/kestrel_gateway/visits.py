@@ -1,4 +1,4 @@
-"""One HTTP request as the log, the metrics and the traces tell of it: who, what, how long, how it ended.
+"""One request as the log, the metrics and the traces tell of it: who, what, how long, how it ended.
 
 Never a picture, a prompt or an answer.
 """
@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 
 from kestrel_core.protocol.messages import EngineResult, Request, Usage, parse_traceparent
@@ -92,13 +93,12 @@ class Visit:
         self.latency_s = time.monotonic() - self.began
 
 
-def begin_visit(connection: HTTPConnection, observers: Sequence[Observer] = ()) -> Visit:
-    headers = connection.headers
+def begin_visit(headers: Headers, method: str, path: str, observers: Sequence[Observer] = ()) -> Visit:
     given, traceparent = headers.get("x-request-id", ""), parse_traceparent(headers.get("traceparent", ""))
     visit = Visit(
         request_id=given if REQUEST_ID.fullmatch(given) else secrets.token_hex(12),
-        method=connection.scope["method"],
-        path=connection.scope["path"],
+        method=method,
+        path=path,
         traceparent=traceparent,
         tracestate=headers.get("tracestate", "") if traceparent else "",
         observers=observers,

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
-from kestrel_core.protocol.errors import InvalidRequest, KestrelError, ServerUnreachable, ShuttingDown
+from kestrel_core.protocol.errors import InvalidRequest, KestrelError
 from kestrel_core.protocol.messages import Chunk, EngineResult
 from kestrel_core.protocol.wire import encode_chunk, encode_result
 from kestrel_gateway.answering import EventResponse, EventWriter, answer_whole, event
@@ -65,7 +65,7 @@ async def configure_model(house: House, http: HttpRequest) -> Response:
 
 async def answer_model_ready(house: House, http: HttpRequest) -> Response:
     _check_model(http)
-    check_ready(house)
+    house.check_ready()
     return Response(media_type="text/plain")
 
 
@@ -90,20 +90,6 @@ async def generate_stream(house: House, http: HttpRequest) -> ASGIApp:
     request = await admitted(house, asked, visit)
     writer = TritonEvents(asked.id, request.stream)
     return EventResponse(house.upstream, request, visit, writer, house.options)
-
-
-def check_ready(house: House) -> None:
-    if house.drain.is_draining:
-        raise ShuttingDown("this server is ending")
-    house.upstream.check()
-
-
-def is_ready(house: House) -> bool:
-    try:
-        check_ready(house)
-    except (ShuttingDown, ServerUnreachable):
-        return False
-    return True
 
 
 def document(text: str, id: str) -> Body:
