@@ -1,5 +1,7 @@
 """Two replicas behind docker/haproxy.cfg, each restarted once while requests come in: none is lost.
 
+As that file asks, each replica's gateway answers at all its ports, and Triton stays behind it.
+
 Nobody here tries a request a second time: what fails is counted.
 """
 
@@ -113,7 +115,7 @@ class Replica:
         log = self._folder / f"log-{self._ports[0]}-{self._starts}"
         self._starts += 1
         self._served: Served = self._held.enter_context(
-            served(log, "--drain-s=3", ports=self._ports, KESTREL_MODEL_PATH=str(self._model))
+            served(log, "--drain-s=3", "--guard-triton", ports=self._ports, KESTREL_MODEL_PATH=str(self._model))
         )
         return self._served
 
