@@ -32,6 +32,8 @@ def channel_options(options: GatewayOptions) -> list[tuple[str, int]]:
         ("grpc.absolute_max_metadata_size", options.max_header_bytes),
         ("grpc.server_handshake_timeout_ms", int(options.header_timeout_s * 1000)),
         ("grpc.max_connection_idle_ms", int(options.call_idle_s * 1000)),
+        # Clients look for replicas that are new, or gone, whenever a connection ends. What runs on it goes on.
+        ("grpc.max_connection_age_ms", 300_000),
         # Whoever has died without a word is found within 80 s.
         ("grpc.keepalive_time_ms", 60_000),
         ("grpc.keepalive_timeout_ms", 20_000),
