@@ -9,11 +9,10 @@ from typing import Any
 
 import grpc  # type: ignore[import-untyped]
 from gateway_server import Running, running
-from tritonclient.grpc import service_pb2, service_pb2_grpc
-
-from kestrel_core.protocol.asking import make_request
+from tritonclient.grpc import service_pb2_grpc
 
 from kestrel_client.tensors import to_message
+from kestrel_core.protocol.asking import make_request
 
 UNLIMITED = [("grpc.max_send_message_length", -1), ("grpc.max_receive_message_length", -1)]
 

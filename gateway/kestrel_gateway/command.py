@@ -123,6 +123,7 @@ def options_from(given: argparse.Namespace) -> GatewayOptions:
 def _run(given: argparse.Namespace, console: Console) -> int:
     if given.new_key is not None:
         return _print_new_key(given.new_key, console)
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # it would write a line for every bad call
     from kestrel_gateway.serving import run
 
     if given.workers < 1:

@@ -6,7 +6,7 @@ a response too, and the stream goes on. Whoever cancels the call, or goes, cance
 
 import asyncio
 import struct
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import grpc  # type: ignore[import-untyped]
@@ -29,6 +29,7 @@ from kestrel_gateway.kserve.description import (
 from kestrel_gateway.kserve.refusals import grpc_status, wire_text
 
 SERVICE = service_pb2.DESCRIPTOR.services_by_name["GRPCInferenceService"]
+HEALTH = ("ServerLive", "ServerReady", "ModelReady")  # which balancers ask, who have no key
 FINAL = "triton_final_response"
 CLOSED = "is closed here: repository, shared memory, tracing, logging and statistics are not served"
 Context = Any  # grpc.aio's context of a call has no types
@@ -56,7 +57,8 @@ class Calls:
             made[name] = grpc.unary_unary_rpc_method_handler(
                 self._guarded(name, answer), kind.FromString, lambda message: message.SerializeToString()
             )
-        made["ModelInfer"] = grpc.unary_unary_rpc_method_handler(self.infer)
+        # On the wire a stream of one request is the same, and can be refused before it is read.
+        made["ModelInfer"] = grpc.stream_unary_rpc_method_handler(self.infer)
         made["ModelStreamInfer"] = grpc.stream_stream_rpc_method_handler(self.stream_infer)
         return grpc.method_handlers_generic_handler(SERVICE.full_name, made)
 
@@ -86,6 +88,8 @@ class Calls:
     def _guarded(self, name: str, answer: Callable[[Any], Any]) -> Callable[..., Awaitable[Any]]:
         async def call(request: Any, context: Context) -> Any:
             try:
+                if name in HEALTH:
+                    return answer(request)
                 with self._house.keys.admission(path_of(name), headers_of(context)):
                     return answer(request)
             except KestrelError as error:
@@ -101,14 +105,16 @@ class Calls:
 
     # Answers
 
-    async def infer(self, data: bytes, context: Context) -> bytes:
-        reply = WholeReply()
+    async def infer(self, requests: AsyncIterator[bytes], context: Context) -> bytes:
         path, headers = path_of("ModelInfer"), headers_of(context)
-        await self._answering.answer(data, path, headers, context.time_remaining(), reply)
-        if reply.error is not None:
-            await refuse(context, reply.error)
-        assert reply.data is not None
-        return reply.data
+        reply = WholeReply()
+        try:
+            self._house.keys.check(path, headers)
+            data = await anext(requests, b"")
+            await self._answering.answer(data, path, headers, context.time_remaining(), reply)
+        except KestrelError as error:
+            await refuse(context, error)
+        return await reply.given(context)
 
     async def stream_infer(self, requests: object, context: Context) -> None:
         path, headers = path_of("ModelStreamInfer"), headers_of(context)
@@ -186,16 +192,21 @@ class WholeReply(Reply):
     streams = False
 
     def __init__(self) -> None:
-        self.data: bytes | None = None
-        self.error: KestrelError | None = None
+        self._data = b""
+        self._error: KestrelError | None = None
 
     async def response(self, text: str, id: str, is_last: bool) -> None:
         message = service_pb2.ModelInferResponse()
         fill(message, text, id, is_last)
-        self.data = message.SerializeToString()
+        self._data = message.SerializeToString()
 
     async def failure(self, error: KestrelError, id: str) -> None:
-        self.error = error
+        self._error = error
+
+    async def given(self, context: Context) -> bytes:
+        if self._error is not None:
+            await refuse(context, self._error)
+        return self._data
 
 
 def fill(message: service_pb2.ModelInferResponse, text: str, id: str, is_last: bool) -> None:
