@@ -9,7 +9,7 @@ import base64
 import binascii
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import fields
 from typing import Any
 
 from kestrel_core.protocol.arguments import MAX_TEXT_BYTES, to_float
@@ -40,6 +40,8 @@ REFS_FORM = (
     "SPATIAL_REFS must be rows of numbers; over HTTP they are the parameter spatial_refs, a JSON string "
     'such as "[[0.1, 0.2], [0.1, 0.2, 0.5, 0.6]]"'
 )
+
+MEASURED = tuple(field.name for field in fields(Usage))
 
 
 # Requests
@@ -154,7 +156,7 @@ def encode_result(result: EngineResult, rest: Chunk | None = None) -> str:
         "request_id": result.request_id,
         "finish_reason": result.finish_reason,
         **result.output,
-        "metrics": asdict(result.metrics),
+        "metrics": {name: getattr(result.metrics, name) for name in MEASURED},
     }
     if rest is not None:
         document |= {"chunk": rest.text, "completed": True}
@@ -172,7 +174,7 @@ def decode_response(text: str | bytes) -> Chunk | Finished:
             return Chunk(str(document["reasoning_chunk"]), index, "reasoning")
         return Chunk(str(document["chunk"]), index, "text", tuple(document.get("logprobs", ())))
     usage = document.pop("metrics")
-    metrics = Usage(**{field.name: usage.get(field.name, 0) for field in fields(Usage)})
+    metrics = Usage(**{name: usage.get(name, 0) for name in MEASURED})
     rest, logprobs = str(document.pop("chunk", "")), tuple(document.pop("chunk_logprobs", ()))
     document.pop("completed", None)
     request_id, reason = str(document.pop("request_id")), document.pop("finish_reason")

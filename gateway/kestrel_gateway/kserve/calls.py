@@ -4,7 +4,6 @@ One stream may carry many requests; their responses interleave, each with the id
 a response too, and the stream goes on. Whoever cancels the call, or goes, cancels all that was asked on it.
 """
 
-import asyncio
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
@@ -14,8 +13,7 @@ from google.protobuf.json_format import ParseDict
 from starlette.datastructures import Headers
 from tritonclient.grpc import service_pb2
 
-from kestrel_core.protocol.errors import KestrelError, ShuttingDown
-from kestrel_gateway.errors import ClientGone
+from kestrel_core.protocol.errors import KestrelError
 from kestrel_gateway.house import ALIAS
 from kestrel_gateway.kserve.answering import Answering, Reply
 from kestrel_gateway.kserve.description import (
@@ -27,6 +25,7 @@ from kestrel_gateway.kserve.description import (
     server_metadata,
 )
 from kestrel_gateway.kserve.refusals import grpc_status, wire_text
+from kestrel_gateway.kserve.stream_call import StreamCall
 
 SERVICE = service_pb2.DESCRIPTOR.services_by_name["GRPCInferenceService"]
 HEALTH = ("ServerLive", "ServerReady", "ModelReady")  # which balancers ask, who have no key
@@ -118,56 +117,19 @@ class Calls:
 
     async def stream_infer(self, requests: object, context: Context) -> None:
         path, headers = path_of("ModelStreamInfer"), headers_of(context)
+        call = StreamCall(context, self._house.options)
+
+        async def answer(data: bytes) -> None:
+            reply = StreamReply(call.write)
+            await self._answering.answer(data, path, headers, context.time_remaining(), reply)
+
         try:
             self._house.keys.check(path, headers)  # before anything that was sent is read
-            await self._answer_all(path, headers, context)
+            await call.answer_all(answer)
         except* KestrelError as group:
             error = group.exceptions[0]
             assert isinstance(error, KestrelError)
             await refuse(context, error)
-
-    async def _answer_all(self, path: str, headers: Headers, context: Context) -> None:
-        options = self._house.options
-        places = asyncio.Semaphore(options.max_asked_of_call)
-        writing = asyncio.Lock()
-        running: set[asyncio.Task[None]] = set()
-
-        async def write(data: bytes) -> None:
-            """A client that neither reads nor leaves is left."""
-            async with writing:
-                try:
-                    async with asyncio.timeout(options.write_timeout_s):
-                        await context.write(data)
-                except TimeoutError:
-                    raise ClientGone("the client did not read its answer") from None
-
-        async def answer(data: bytes) -> None:
-            try:
-                reply = StreamReply(write)
-                await self._answering.answer(data, path, headers, context.time_remaining(), reply)
-            finally:
-                places.release()
-
-        async with asyncio.TaskGroup() as tasks:
-            while True:
-                await places.acquire()
-                if (data := await self._next(context, lambda: not running)) is grpc.aio.EOF:
-                    return
-                running.add(task := tasks.create_task(answer(data)))
-                task.add_done_callback(running.discard)
-
-    async def _next(self, context: Context, is_idle: Callable[[], bool]) -> Any:
-        """The next request, or the end. A stream on which nothing is asked is ended."""
-        idle_s = self._house.options.call_idle_s
-        reading = asyncio.ensure_future(context.read())
-        try:
-            while not reading.done():
-                await asyncio.wait((reading,), timeout=idle_s)
-                if not reading.done() and is_idle():
-                    raise ShuttingDown(f"nothing was asked on this stream for {idle_s:g} s; open it again")
-            return reading.result()
-        finally:
-            reading.cancel()
 
 
 class StreamReply(Reply):

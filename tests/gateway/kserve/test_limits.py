@@ -3,8 +3,10 @@
 import asyncio
 import json
 import queue
+import socket
 import time
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +98,18 @@ def test_more_calls_than_there_may_be_are_refused_and_none_waits() -> None:
         assert guard.gateway.upstream.answers[-1].is_cancelled.wait(10)
         while asked_at_once(guard, 1) == [grpc.StatusCode.RESOURCE_EXHAUSTED]:
             time.sleep(0.01)
+
+
+def test_more_connections_than_there_may_be_are_closed() -> None:
+    with guarding(max_connections=20) as guard:
+        host, port = guard.url.split(":")
+        opened = [socket.create_connection((host, int(port)), timeout=10) for _ in range(40)]
+        greetings = []
+        for connection in opened:
+            with connection, suppress(OSError):
+                greetings.append(connection.recv(9))  # a server of HTTP/2 speaks first
+        assert 1 <= len([it for it in greetings if it]) <= 20
+        assert len(guard.stream(query())) == 1
 
 
 def test_a_stream_that_is_full_reads_no_further() -> None:

@@ -68,6 +68,25 @@ def running_server(
         process.wait(60)
 
 
+@contextmanager
+def running_guard(upstream: int, workers: int) -> Iterator[int]:
+    """The gateway's gRPC in front of the server with this port; gives its own."""
+    port, guard = _free_port(), _free_port()
+    flags = [f"--upstream=localhost:{upstream}", f"--port={port}", f"--kserve-grpc-port={guard}"]
+    flags += [f"--workers={workers}", "--drain-s=0"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kestrel_gateway", *flags],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        stdout=subprocess.DEVNULL,
+    )
+    try:
+        _wait_until_ready(process, f"http://localhost:{port}/readyz")
+        yield guard
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(60)
+
+
 def write_endless_repository(folder: Path) -> Path:
     """A model repository like the product's, but with endless queries."""
     version = folder / "moondream/1"

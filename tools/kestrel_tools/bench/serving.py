@@ -1,6 +1,6 @@
 """`kestrel bench serving`: what Triton and the gateway cost, with the same requests to all.
 
-They go to the engine alone, over gRPC, over Triton's HTTP and over the gateway's.
+They go to the engine alone, over gRPC straight and through the gateway, over Triton's HTTP and the gateway's.
 
 A closed loop: so many callers, each asking again as soon as it was answered. All ways are measured in one
 run: those to the server in turn, several times, so that whatever else the machine does meanwhile disturbs all
@@ -40,7 +40,7 @@ from kestrel_tools.bench.callers import started
 from kestrel_tools.bench.gateway import GatewayCaller
 from kestrel_tools.bench.parts import Serving
 from kestrel_tools.bench.results import percentile
-from kestrel_tools.bench.server import running_server
+from kestrel_tools.bench.server import running_guard, running_server
 from kestrel_tools.bench.soak_requests import draw_photo
 
 NUM_PICTURES = 8
@@ -160,12 +160,18 @@ async def _measure_all(run: Serving, folder: Path, console: Console) -> list[Mea
     found = await measure_engine("engine alone")
     with (
         running_server(config, gateway_workers=run.gateway_workers) as ports,
+        running_guard(ports.grpc, run.gateway_workers) as guard,
         ThreadPoolExecutor(max(run.callers)) as threads,
     ):
-        async with AsyncClient(f"localhost:{ports.grpc}") as client, GatewayCaller(ports.gateway) as gateway:
+        async with (
+            AsyncClient(f"localhost:{ports.grpc}") as client,
+            AsyncClient(f"localhost:{guard}") as guarded,
+            GatewayCaller(ports.gateway) as gateway,
+        ):
             found += await measure(
                 {
                     "gRPC": _through(client),
+                    "gRPC, guarded": _through(guarded),
                     "HTTP": _over_http(ports.http, threads),
                     "gateway": _over_gateway(gateway),
                 }
