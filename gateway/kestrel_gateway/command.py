@@ -59,6 +59,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--api-keys", type=Path, metavar="FILE", help="TOML: who may ask, and how much; read again on SIGHUP"
     )
     parser.add_argument(
+        "--engine-metrics",
+        metavar="URL",
+        help="of Triton's metrics, which are then shown at /metrics/engine (default: they are not)",
+    )
+    parser.add_argument(
         "--drain-s",
         type=float,
         default=3.0,
@@ -110,6 +115,7 @@ def options_from(given: argparse.Namespace) -> GatewayOptions:
         log_format=given.log_format,
         image_hosts=tuple(host.strip() for host in given.allow_image_hosts.split(",") if host.strip()),
         secret=os.environ.get(SECRET_VARIABLE, ""),
+        engine_metrics=given.engine_metrics,
         **read_limits(given.limit),
     )
 

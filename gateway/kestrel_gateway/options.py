@@ -32,6 +32,7 @@ class GatewayOptions:
     log_format: Literal["text", "json"] = "text"
     image_hosts: tuple[str, ...] = ()  # whose pictures may be fetched
     secret: str = ""  # that Triton asks for
+    engine_metrics: str | None = None  # where Triton tells what the engine counts; None: not told here
     shared: Path | None = None  # a folder for what several workers count together; each alone without it
 
     timeout_s: float = _limit(60.0, "deadline of a request that names none")

@@ -3,6 +3,7 @@
 Messages may not be compressed: gRPC would inflate one whole before it looks at its size.
 """
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
@@ -16,6 +17,7 @@ from kestrel_gateway.options import GatewayOptions
 from kestrel_gateway.visits import Observer
 
 OVERHEAD_BYTES = 2**20  # of a message beside what a body may have
+WATCH_S = 0.05
 CUT_OFF_S = 1  # for calls that are cut off to say so
 UNCOMPRESSED = 1  # the set of algorithms that has the first alone, which is none
 
@@ -32,6 +34,8 @@ def channel_options(options: GatewayOptions) -> list[tuple[str, int]]:
         ("grpc.absolute_max_metadata_size", options.max_header_bytes),
         ("grpc.server_handshake_timeout_ms", int(options.header_timeout_s * 1000)),
         ("grpc.max_connection_idle_ms", int(options.call_idle_s * 1000)),
+        # Clients look for replicas that are new or gone whenever a connection ends. What runs on it goes on.
+        ("grpc.max_connection_age_ms", 300_000),
         # Whoever has died without a word is found within 80 s.
         ("grpc.keepalive_time_ms", 60_000),
         ("grpc.keepalive_timeout_ms", 20_000),
@@ -62,7 +66,20 @@ async def listening_grpc(house: House, observers: Sequence[Observer] = ()) -> As
             "--kserve-grpc-port or --host"
         ) from None
     await server.start()
+    leaving = asyncio.create_task(_leave(server, house))
     try:
         yield port
     finally:
+        leaving.cancel()
         await server.stop(CUT_OFF_S)
+
+
+async def _leave(server: grpc.aio.Server, house: House) -> None:
+    """End connections before requests on them would be refused; what runs on them goes on.
+
+    HTTP says with every answer that the connection ends. A gRPC client learns it from the connection alone,
+    and then asks another server by itself.
+    """
+    while not house.drain.is_leaving:
+        await asyncio.sleep(WATCH_S)
+    await server.stop(house.options.drain_s + house.options.exit_timeout_s)

@@ -105,9 +105,11 @@ def test_more_connections_than_there_may_be_are_closed() -> None:
         host, port = guard.url.split(":")
         opened = [socket.create_connection((host, int(port)), timeout=10) for _ in range(40)]
         greetings = []
-        for connection in opened:
-            with connection, suppress(OSError):
+        for connection in opened:  # all stay open: whoever leaves makes place for another
+            with suppress(OSError):
                 greetings.append(connection.recv(9))  # a server of HTTP/2 speaks first
+        for connection in opened:
+            connection.close()
         assert 1 <= len([it for it in greetings if it]) <= 20
         assert len(guard.stream(query())) == 1
 
@@ -163,8 +165,9 @@ def test_it_ends_when_its_streams_have() -> None:
         assert not guard.stub.ModelReady(service_pb2.ModelReadyRequest(name="moondream"), timeout=30).ready
         while not guard.gateway.house.drain.is_closed:
             pass
-        [refused] = guard.stream(query())
-        assert refused.error_message.startswith("UNAVAILABLE: shutting_down: ")
+        with pytest.raises(grpc.RpcError) as raised:
+            guard.stream(query())
+        assert "Connection refused" in raised.value.details(), "so that clients ask another one"
         go_on._loop.call_soon_threadsafe(go_on.set)  # type: ignore[attr-defined]
         assert text(next(call))["completed"] is True
 
