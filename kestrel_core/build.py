@@ -13,8 +13,8 @@ import torch
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.intake import hub
 from kestrel_core.intake.adapters import AdapterStore
+from kestrel_core.intake.image_limits import ImageLimits
 from kestrel_core.intake.image_preparer import ImagePreparer
-from kestrel_core.intake.images import ImageLimits
 from kestrel_core.intake.models import MODELS, find_model
 from kestrel_core.intake.tokenizer import Tokenizer
 from kestrel_core.loop.adapters import Adapters
@@ -193,7 +193,12 @@ def assemble_engine(
         model.language,
         ImagePreparer(
             shape.vision,
-            ImageLimits(config.max_image_bytes, config.max_image_pixels),
+            ImageLimits(
+                config.max_image_bytes,
+                config.max_image_pixels,
+                config.max_image_cost,
+                config.max_image_frames,
+            ),
             time.monotonic,
             metrics.image_decode_s.observe,
             leave_cutting=runtime.encode_image.cuts,
@@ -206,6 +211,7 @@ def assemble_engine(
             config.priority_s,
             config.default_timeout_s,
             config.max_prepared_bytes,
+            max(config.num_image_workers - 1, 1),  # one worker is left for cheap pictures
         ),
         metrics,
         adapters=Adapters(store) if store is not None else None,

@@ -109,6 +109,12 @@ class RuntimeConfig:
     )
     max_image_bytes: int = _option(64 * 2**20, "of an encoded picture")
     max_image_pixels: int = _option(100_000_000, "of a picture, read from its header")
+    max_image_cost: int = _option(
+        400_000_000,
+        "of decoding a picture, read from its header: pixels, times how much longer than a plain JPEG's each "
+        "takes (format, scans, channels, hardly any bytes)",
+    )
+    max_image_frames: int = _option(1000, "frames or pages of a picture's file, of which the first is taken")
 
     def __post_init__(self) -> None:
         for name in _types():

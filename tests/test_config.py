@@ -56,6 +56,8 @@ def test_every_option_can_be_a_text() -> None:
         image_workers=1,
         max_image_bytes=7,
         max_image_pixels=8,
+        max_image_cost=9,
+        max_image_frames=10,
     )
     default = RuntimeConfig()
     texts = {name: str(value) for name, value in dataclasses.asdict(config).items()}
