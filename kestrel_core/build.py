@@ -28,8 +28,9 @@ from kestrel_core.moondream.loading import load_network, parse_dtype, random_net
 from kestrel_core.moondream.loading import parse_device as parse_device
 from kestrel_core.moondream.lora import Adapter, Stacks
 from kestrel_core.moondream.model import Moondream
-from kestrel_core.protocol.about import About, own_version
+from kestrel_core.protocol.about import About, SkillAbout, own_version
 from kestrel_core.protocol.errors import EngineFailed, InvalidRequest
+from kestrel_core.protocol.limits import InputLimits
 from kestrel_core.runtime.cuda_runtime import CudaRuntime
 from kestrel_core.runtime.fast_paths import FastPaths
 from kestrel_core.runtime.graphs import Graphs
@@ -42,7 +43,7 @@ from kestrel_core.scheduler.pages import PagePool
 from kestrel_core.scheduler.prefix_cache import PrefixCache
 from kestrel_core.scheduler.scheduler import Limits, Scheduler
 from kestrel_core.skills.registry import SkillRegistry, installed_skills
-from kestrel_core.skills.spec import Language
+from kestrel_core.skills.spec import Language, SkillSpec
 
 Progress = Callable[[int, int], None]
 
@@ -178,7 +179,8 @@ def assemble_engine(
             _num_pages(_wanted_tokens(config, max_context), max_context, page_size), runtime.num_pages
         )
     pool, metrics = PagePool(num_pages), Metrics()
-    skills = skills or installed_skills(config.skills)
+    limits = InputLimits.parse(config.input_limits)
+    skills = (skills or installed_skills(config.skills)).within(limits)
     scheduler = Scheduler(
         pool,
         PrefixCache(pool, config.prefix_cache),
@@ -218,9 +220,17 @@ def assemble_engine(
     )
     settled = _settled(model, config, runtime)
     about = About(
-        settled["model"], own_version(), max_context, tuple(skill.about(model.language) for skill in skills)
+        settled["model"],
+        own_version(),
+        max_context,
+        tuple(_about(skill, model.language, limits) for skill in skills),
     )
     return Engine(loop, model.language, runtime, about, store, settled)
+
+
+def _about(skill: SkillSpec, language: Language, limits: InputLimits) -> SkillAbout:
+    about = skill.about(language)
+    return replace(about, arguments=tuple(map(limits.of, about.arguments)))
 
 
 def serves_adapters(config: RuntimeConfig, api_key: str | None) -> bool:
