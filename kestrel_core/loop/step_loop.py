@@ -396,4 +396,4 @@ class StepLoop:
         try:
             ticket.sink(event)
         except Exception:  # a fault of this listener must not reach the others
-            log.exception("the sink of request %s failed", ticket.request.request_id)
+            log.exception("the sink of request %s failed", shown(ticket.request.request_id))
