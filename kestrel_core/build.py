@@ -13,8 +13,8 @@ import torch
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.intake import hub
 from kestrel_core.intake.adapters import AdapterStore
+from kestrel_core.intake.image_limits import ImageLimits
 from kestrel_core.intake.image_preparer import ImagePreparer
-from kestrel_core.intake.images import ImageLimits
 from kestrel_core.intake.models import MODELS, find_model
 from kestrel_core.intake.tokenizer import Tokenizer
 from kestrel_core.loop.adapters import Adapters
@@ -28,8 +28,9 @@ from kestrel_core.moondream.loading import load_network, parse_dtype, random_net
 from kestrel_core.moondream.loading import parse_device as parse_device
 from kestrel_core.moondream.lora import Adapter, Stacks
 from kestrel_core.moondream.model import Moondream
-from kestrel_core.protocol.about import About, own_version
+from kestrel_core.protocol.about import About, SkillAbout, own_version
 from kestrel_core.protocol.errors import EngineFailed, InvalidRequest
+from kestrel_core.protocol.limits import InputLimits
 from kestrel_core.runtime.cuda_runtime import CudaRuntime
 from kestrel_core.runtime.fast_paths import FastPaths
 from kestrel_core.runtime.graphs import Graphs
@@ -42,7 +43,7 @@ from kestrel_core.scheduler.pages import PagePool
 from kestrel_core.scheduler.prefix_cache import PrefixCache
 from kestrel_core.scheduler.scheduler import Limits, Scheduler
 from kestrel_core.skills.registry import SkillRegistry, installed_skills
-from kestrel_core.skills.spec import Language
+from kestrel_core.skills.spec import Language, SkillSpec
 
 Progress = Callable[[int, int], None]
 
@@ -178,7 +179,8 @@ def assemble_engine(
             _num_pages(_wanted_tokens(config, max_context), max_context, page_size), runtime.num_pages
         )
     pool, metrics = PagePool(num_pages), Metrics()
-    skills = skills or installed_skills(config.skills)
+    limits = InputLimits.parse(config.input_limits)
+    skills = (skills or installed_skills(config.skills)).within(limits)
     scheduler = Scheduler(
         pool,
         PrefixCache(pool, config.prefix_cache),
@@ -193,7 +195,12 @@ def assemble_engine(
         model.language,
         ImagePreparer(
             shape.vision,
-            ImageLimits(config.max_image_bytes, config.max_image_pixels),
+            ImageLimits(
+                config.max_image_bytes,
+                config.max_image_pixels,
+                config.max_image_cost,
+                config.max_image_frames,
+            ),
             time.monotonic,
             metrics.image_decode_s.observe,
             leave_cutting=runtime.encode_image.cuts,
@@ -206,15 +213,24 @@ def assemble_engine(
             config.priority_s,
             config.default_timeout_s,
             config.max_prepared_bytes,
+            max(config.num_image_workers - 1, 1),  # one worker is left for cheap pictures
         ),
         metrics,
         adapters=Adapters(store) if store is not None else None,
     )
     settled = _settled(model, config, runtime)
     about = About(
-        settled["model"], own_version(), max_context, tuple(skill.about(model.language) for skill in skills)
+        settled["model"],
+        own_version(),
+        max_context,
+        tuple(_about(skill, model.language, limits) for skill in skills),
     )
     return Engine(loop, model.language, runtime, about, store, settled)
+
+
+def _about(skill: SkillSpec, language: Language, limits: InputLimits) -> SkillAbout:
+    about = skill.about(language)
+    return replace(about, arguments=tuple(map(limits.of, about.arguments)))
 
 
 def serves_adapters(config: RuntimeConfig, api_key: str | None) -> bool:

@@ -15,6 +15,7 @@ from typing import Any, TypeVar, get_args, get_type_hints
 
 from kestrel_core.intake.models import DEFAULT, MODELS
 from kestrel_core.protocol.errors import InvalidRequest
+from kestrel_core.protocol.limits import InputLimits
 from kestrel_core.protocol.names import nearest
 
 PREFIX = "KESTREL_"
@@ -107,8 +108,18 @@ class RuntimeConfig:
     image_workers: int | None = _option(
         None, "threads that decode pictures; half as many as there are cores, from 2 to 8"
     )
+    input_limits: str = _option(
+        "",
+        "other limits than docs/interface.md has, by input: question=131072,stop=4,max_tokens=512",
+    )
     max_image_bytes: int = _option(64 * 2**20, "of an encoded picture")
     max_image_pixels: int = _option(100_000_000, "of a picture, read from its header")
+    max_image_cost: int = _option(
+        400_000_000,
+        "of decoding a picture, read from its header: pixels, times how much longer than a plain JPEG's each "
+        "takes (format, scans, channels, hardly any bytes)",
+    )
+    max_image_frames: int = _option(1000, "frames or pages of a picture's file, of which the first is taken")
 
     def __post_init__(self) -> None:
         for name in _types():
@@ -232,6 +243,8 @@ def _checked(name: str, value: Any) -> Any:
         raise InvalidRequest(f"{name} is {value!r}; it must be {TYPES[kind]}")
     if kind in (int, float) and name != "seed" and not 0 < value < math.inf:
         raise InvalidRequest(f"{name} is {value}; it must be more than 0, and finite")
+    if name == "input_limits":
+        InputLimits.parse(value)
     if name in CHOICES and value not in CHOICES[name]:
         raise InvalidRequest(f'{name} is "{value}"; it can be {", ".join(CHOICES[name])}')
     return value

@@ -387,6 +387,7 @@ class FakeEngine:
         assert (loop.num_open, loop.num_queued, loop.queued_bytes, loop.prepared_bytes) == (0, 0, 0, 0)
         assert loop.num_waiting_for_adapters == 0
         assert not loop._preparation._aside and not loop._preparation._held
+        assert not loop._preparation._costly._begun and not loop._preparation._costly._waiting
         assert (scheduler.num_running, scheduler.num_waiting) == (0, 0)
         assert not loop._tickets and not scheduler._in_flight and not scheduler._building
         scheduler.check()

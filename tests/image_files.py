@@ -7,7 +7,8 @@ import pytest
 import pyvips
 from numpy.typing import NDArray
 
-from kestrel_core.intake.images import ImageLimits, decode_image
+from kestrel_core.intake.image_limits import ImageLimits
+from kestrel_core.intake.images import decode_image
 from kestrel_core.protocol.errors import BadImage
 
 LIMITS = ImageLimits()

@@ -12,8 +12,8 @@ from image_files import encode
 from tiny import tiny_config, tiny_model
 
 from kestrel_core.build import LoadedModel
+from kestrel_core.intake.image_limits import ImageLimits
 from kestrel_core.intake.image_preparer import ImagePreparer
-from kestrel_core.intake.images import ImageLimits
 from kestrel_core.intake.tokenizer import Tokenizer
 from kestrel_core.skills.registry import builtin_skills
 from kestrel_core.skills.spec import Language

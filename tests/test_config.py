@@ -54,8 +54,11 @@ def test_every_option_can_be_a_text() -> None:
         priority_s=0.5,
         default_timeout_s=1.5,
         image_workers=1,
+        input_limits="question=5",
         max_image_bytes=7,
         max_image_pixels=8,
+        max_image_cost=9,
+        max_image_frames=10,
     )
     default = RuntimeConfig()
     texts = {name: str(value) for name, value in dataclasses.asdict(config).items()}

@@ -9,6 +9,7 @@ from kestrel_core.protocol import wire
 from kestrel_core.protocol.errors import InvalidRequest
 from kestrel_core.protocol.fields import BY_NAME
 from kestrel_core.protocol.messages import Chunk, Finished, Request
+from kestrel_core.protocol.names import shown
 
 MODEL = "moondream"
 FORMATS = {"FP32": "<f", "INT32": "<i", "INT64": "<q", "BOOL": "<?"}
@@ -40,7 +41,9 @@ def _packed(name: str, datatype: str, value: Any) -> bytes:
         try:
             return struct.pack(FORMATS[datatype], value)
         except struct.error as error:
-            raise InvalidRequest(f"{name} is {value!r}; it does not fit {datatype} ({error})") from None
+            raise InvalidRequest(
+                f"{name} is {shown(repr(value))}; it does not fit {datatype} ({error})"
+            ) from None
     if not isinstance(value, str | bytes):
         raise InvalidRequest(f"{name} is a {type(value).__name__}; it must be a string")
     try:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from kestrel_core.config import variable
 from kestrel_core.protocol.errors import InvalidRequest
+from kestrel_core.protocol.limits import InputLimits
 from kestrel_core.triton.restrictions import SECRET_VARIABLE
 from kestrel_gateway.options import LIMITS, GatewayOptions, read_limits
 
@@ -116,6 +118,7 @@ def options_from(given: argparse.Namespace) -> GatewayOptions:
         image_hosts=tuple(host.strip() for host in given.allow_image_hosts.split(",") if host.strip()),
         secret=os.environ.get(SECRET_VARIABLE, ""),
         engine_metrics=given.engine_metrics,
+        inputs=InputLimits.parse(os.environ.get(variable("input_limits"), "")),
         **read_limits(given.limit),
     )
 

@@ -7,7 +7,7 @@ from typing import Any
 from kestrel_core.protocol.about import SkillAbout
 from kestrel_core.protocol.asking import AsyncCalls
 from kestrel_core.protocol.errors import InvalidRequest, KestrelError, ShuttingDown
-from kestrel_core.protocol.messages import Request
+from kestrel_core.protocol.messages import Request, check_request
 from kestrel_core.protocol.names import shown
 from kestrel_gateway.drain import Drain
 from kestrel_gateway.errors import UnknownModel
@@ -96,6 +96,7 @@ class House:
         """The request as it is sent: permitted, with its id, its place in the caller's trace, a deadline."""
         if isinstance(request.image, bytes):
             visit.hold(len(request.image))
+        check_request(request, self.options.inputs)
         request = self.keys.permitted(visit.key, request)
         visit.model = self.model
         visit.adapter = self._listed(request.settings.adapter)

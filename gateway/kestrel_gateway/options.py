@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kestrel_core.protocol.errors import InvalidRequest
+from kestrel_core.protocol.limits import DEFAULTS, InputLimits
 from kestrel_core.protocol.names import nearest, shown
 
 KIB = 2**10
@@ -33,6 +34,7 @@ class GatewayOptions:
     image_hosts: tuple[str, ...] = ()  # whose pictures may be fetched
     secret: str = ""  # that Triton asks for
     engine_metrics: str | None = None  # where Triton tells what the engine counts; None: not told here
+    inputs: InputLimits = DEFAULTS  # as the model has them
     shared: Path | None = None  # a folder for what several workers count together; each alone without it
 
     timeout_s: float = _limit(60.0, "deadline of a request that names none")

@@ -27,6 +27,7 @@ from urllib.request import (
 )
 
 from kestrel_core.protocol.errors import AdapterUnreachable, BadAdapter, UnknownAdapter
+from kestrel_core.protocol.names import shown
 
 ENDPOINT = "https://api.moondream.ai"
 NAME = re.compile(r"(?P<id>[A-Za-z0-9][A-Za-z0-9_-]{0,63})(?:@(?P<step>[0-9]{1,12}))?")
@@ -69,11 +70,11 @@ class HostedAdapters:
             error.close()
             if error.code in (404, 410):
                 gone = "is no longer kept" if error.code == 410 else "is unknown"
-                raise UnknownAdapter(f'adapter "{name}" {gone} at {self._endpoint}') from error
+                raise UnknownAdapter(f'adapter "{shown(name)}" {gone} at {self._endpoint}') from error
             if error.code in (401, 403):
                 reason = "refuses the key in MOONDREAM_API_KEY"
                 raise AdapterUnreachable(
-                    f'adapter "{name}" cannot be fetched: {self._endpoint} {reason}'
+                    f'adapter "{shown(name)}" cannot be fetched: {self._endpoint} {reason}'
                 ) from error
             raise self._unreachable(name, f"it answers {error.code}") from error
         except (OSError, HTTPException, ValueError) as error:
@@ -81,7 +82,7 @@ class HostedAdapters:
 
     def _unreachable(self, name: str, reason: str) -> AdapterUnreachable:
         return AdapterUnreachable(
-            f'adapter "{name}" cannot be fetched from {self._endpoint} ({reason}); try again later'
+            f'adapter "{shown(name)}" cannot be fetched from {self._endpoint} ({reason}); try again later'
         )
 
     def _download(self, name: str) -> Path:
@@ -145,7 +146,7 @@ class HostedAdapters:
             done += len(piece)
             if max(done, int(length or 0)) > self._max_bytes:
                 raise BadAdapter(
-                    f'adapter "{name}" has more than the {self._max_bytes:,} bytes that are downloaded'
+                    f'adapter "{shown(name)}" has more than the {self._max_bytes:,} bytes that are downloaded'
                 )
             if not piece:
                 break

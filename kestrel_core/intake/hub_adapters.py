@@ -23,6 +23,7 @@ from huggingface_hub.errors import (
 from kestrel_core.intake.hub import reason_of, reporting
 from kestrel_core.intake.local_adapters import NAMED, PEFT_CONFIG, PEFT_TENSORS, SUFFIXES, holds_adapter
 from kestrel_core.protocol.errors import AdapterUnreachable, BadAdapter, KestrelError, UnknownAdapter
+from kestrel_core.protocol.names import shown
 
 PART = r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,94}[A-Za-z0-9_])?"
 NAME = re.compile(rf"(?P<repository>{PART}/{PART})(?:@(?P<revision>[A-Za-z0-9][A-Za-z0-9_./-]{{0,99}}))?")
@@ -51,18 +52,19 @@ class HubAdapters:
             raise
         except GatedRepoError as error:
             raise UnknownAdapter(
-                f'adapter "{name}" is not open to this server: accept its terms on Hugging Face, '
+                f'adapter "{shown(name)}" is not open to this server: accept its terms on Hugging Face, '
                 "and set HF_TOKEN to a token that may read it"
             ) from error
         except (RepositoryNotFoundError, RevisionNotFoundError, HFValidationError) as error:
             raise UnknownAdapter(
-                f'there is no adapter "{name}" on Hugging Face that this server may read'
+                f'there is no adapter "{shown(name)}" on Hugging Face that this server may read'
             ) from error
         except Exception as error:  # any of several libraries may raise, down to the sockets
             cached = _cached(repository, revision)
             if cached is None:
                 raise AdapterUnreachable(
-                    f'adapter "{name}" is not on this machine yet, and {reason_of(error)}; try again later'
+                    f'adapter "{shown(name)}" is not on this machine yet, and {reason_of(error)}; try '
+                    "again later"
                 ) from error
             log.info("adapter %s: from the cache, since %s", name, reason_of(error))
             return cached
@@ -76,7 +78,8 @@ class HubAdapters:
         size = sum(wanted.values())
         if size > self._max_bytes:
             raise BadAdapter(
-                f'adapter "{name}" has {size:,} bytes, and no more than {self._max_bytes:,} are downloaded'
+                f'adapter "{shown(name)}" has {size:,} bytes, and no more than {self._max_bytes:,} are '
+                "downloaded"
             )
         log.info("adapter %s: fetching %d bytes of commit %s from Hugging Face", name, size, commit)
         folder = snapshot_download(
@@ -96,8 +99,8 @@ def _wanted(name: str, sizes: Mapping[str, int]) -> dict[str, int]:
     if len(tensors) == 1 and PEFT_CONFIG not in sizes:
         return {tensors[0]: sizes[tensors[0]]}
     raise BadAdapter(
-        f'"{name}" holds no adapter: looked for {PEFT_CONFIG} with {PEFT_TENSORS}, {", ".join(NAMED)}, '
-        f"and a single file ending in {' or '.join(SUFFIXES)}"
+        f'"{shown(name)}" holds no adapter: looked for {PEFT_CONFIG} with {PEFT_TENSORS}, '
+        f"{', '.join(NAMED)}, and a single file ending in {' or '.join(SUFFIXES)}"
     )
 
 

@@ -13,14 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kestrel_core.intake.images import (
-    ImageLimits,
-    check_bytes,
-    decode_image,
-    image_hash,
-    read_file,
-    restrict_libvips,
-)
+from kestrel_core.intake.image_limits import ImageLimits, check_bytes
+from kestrel_core.intake.images import ImageFile, decode_image, image_hash, read_file, restrict_libvips
 from kestrel_core.loop.step import PreparedImage
 from kestrel_core.moondream.config import VisionConfig
 from kestrel_core.moondream.crops.cutting import PREPROCESSING_VERSION, choose_tiling, cut_crops
@@ -53,12 +47,15 @@ class ImagePreparer:
 
     def __call__(self, source: Any) -> PreparedImage:
         """Raises `BadImage`. `source` is anything that `images.decode_image` takes, or prepared already."""
-        image = self.prepare(source, lambda key: True)
+        image = self.prepare(source, lambda key, cost: True)
         assert image is not None
         return image
 
-    def prepare(self, source: Any, may_decode: Callable[[str], bool], salt: str = "") -> PreparedImage | None:
-        """As above; None if the picture is not remembered and `may_decode`, given its key, says no.
+    def prepare(
+        self, source: Any, may_decode: Callable[[str, int], bool], salt: str = ""
+    ) -> PreparedImage | None:
+        """As above; None if the picture is not remembered and `may_decode` says no, given its key and its
+        cost in pixels.
 
         The salt is a part of the key. So nobody learns, by how long this takes, what pictures others sent.
         """
@@ -77,20 +74,27 @@ class ImagePreparer:
         key = image_hash(source, PREPROCESSING_VERSION, salt=salt)
         with self._lock:
             known = self._known.get(key)
+            if known is not None and known.done():
+                self._known.move_to_end(key)
+                return known.result()
+        # Whoever waits for another one's decoding asks too: it keeps a worker as long as if it decoded.
+        picture = ImageFile(source, self._limits) if isinstance(source, bytes) else source
+        if not may_decode(key, picture.cost if isinstance(picture, ImageFile) else picture.size // 3):
+            return None
+        with self._lock:
+            known = self._known.get(key)
             mine = known is None
             if known is None:
-                if not may_decode(key):
-                    return None
                 known = self._known[key] = Future()
             self._known.move_to_end(key)
         if mine:
-            self._prepare(key, source, known)
+            self._prepare(key, picture, known)
         return known.result()
 
-    def _prepare(self, key: str, source: Any, promise: "Future[PreparedImage]") -> None:
+    def _prepare(self, key: str, picture: Any, promise: "Future[PreparedImage]") -> None:
         began = self._clock()
         try:
-            promise.set_result(self._cut(key, decode_image(source, self._limits)))
+            promise.set_result(self._cut(key, decode_image(picture, self._limits)))
         except BaseException as error:
             with self._lock:
                 del self._known[key]  # the same bytes may be sent again, and get the same answer

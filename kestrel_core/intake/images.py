@@ -10,13 +10,19 @@ import logging
 import os
 import stat
 import sys
-from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 import numpy as np
 import pyvips
 from numpy.typing import NDArray
 
+from kestrel_core.intake.image_limits import (
+    ImageLimits,
+    check_bytes,
+    check_cost,
+    check_frames,
+    check_pixels,
+)
 from kestrel_core.protocol.errors import BadImage
 
 ACCEPTED = "JPEG, PNG, WebP, GIF, TIFF or AVIF"
@@ -52,12 +58,6 @@ def restrict_libvips() -> None:
     logging.getLogger("pyvips").setLevel(logging.ERROR)
 
 
-@dataclass(frozen=True, slots=True)
-class ImageLimits:
-    max_bytes: int = 64 * 2**20  # of the encoded file
-    max_pixels: int = 100_000_000
-
-
 def decode_image(source: object, limits: ImageLimits, *, upright: bool = True) -> NDArray[np.uint8]:
     """Contiguous `[height, width, 3]` of encoded bytes, a path, a `pyvips.Image`, a PIL image or an array.
 
@@ -69,7 +69,9 @@ def decode_image(source: object, limits: ImageLimits, *, upright: bool = True) -
     if isinstance(source, str | os.PathLike):
         source = read_file(source, limits)
     if isinstance(source, bytes | bytearray | memoryview):
-        rgb, orientation = _decode_file(source, limits)
+        source = ImageFile(source, limits)
+    if isinstance(source, ImageFile):
+        rgb, orientation = source.decode()
     elif isinstance(source, pyvips.Image):
         try:
             rgb, orientation = _render(source, limits)
@@ -130,32 +132,46 @@ def image_hash(
     return digest.hexdigest()
 
 
-def _decode_file(
-    source: bytes | bytearray | memoryview, limits: ImageLimits
-) -> tuple[NDArray[np.uint8], int]:
-    check_bytes(memoryview(source).nbytes, limits)
-    encoded = bytes(source)
-    if not encoded:
-        raise BadImage(f"the image is empty; send a file in {ACCEPTED}")
-    operation, name = _sniff(encoded)
-    image = None
-    try:
-        # Sequential: a large picture streams through instead of going by way of a temporary file.
-        image = getattr(pyvips.Image, operation)(encoded, access="sequential", fail_on="error")
-        if image.interpretation != "cmyk":
-            # A decoder gives one line after another, so several threads would wait for each other. The
-            # arithmetic of CMYK alone is worth more threads.
-            image.set_type(pyvips.GValue.gint_type, "concurrency", 1)
-        if image.format in ("float", "double", "complex", "dpcomplex"):
-            _check_pixels(image.width, image.height, limits)
-            image = _finite(image, name)
-        return _render(image, limits)
-    except pyvips.Error as error:
-        if image is not None and _field(image, "heif-compression") == "hevc":
-            raise BadImage(
-                "HEIC images cannot be decoded here; convert to JPEG, PNG, WebP or AVIF"
-            ) from error
-        raise BadImage(f"the {name} image is damaged or cut short{_reason(error, operation)}") from error
+class ImageFile:
+    """An encoded picture whose header was read and found within limits. No pixel is decoded yet."""
+
+    def __init__(self, source: bytes | bytearray | memoryview, limits: ImageLimits) -> None:
+        check_bytes(memoryview(source).nbytes, limits)
+        encoded = bytes(source)
+        if not encoded:
+            raise BadImage(f"the image is empty; send a file in {ACCEPTED}")
+        self._operation, self._name = _sniff(encoded)
+        self._limits = limits
+        self._image: Any = None
+        check_frames(encoded, self._name, limits)
+        try:
+            # Sequential: a large picture streams through instead of going by way of a temporary file.
+            loader = getattr(pyvips.Image, self._operation)
+            self._image = loader(encoded, access="sequential", fail_on="error")
+        except pyvips.Error as error:
+            raise self._damaged(error) from error
+        self.cost = check_cost(self._image, encoded, self._name, limits)  # in pixels of a plain JPEG
+
+    def decode(self) -> tuple[NDArray[np.uint8], int]:
+        """Its pixels, and its EXIF orientation. This can be done once."""
+        image, self._image = self._image, None
+        try:
+            if image.interpretation != "cmyk":
+                # A decoder gives one line after another, so several threads would wait for each other. The
+                # arithmetic of CMYK alone is worth more threads.
+                image.set_type(pyvips.GValue.gint_type, "concurrency", 1)
+            if image.format in ("float", "double", "complex", "dpcomplex"):
+                image = _finite(image, self._name)
+            return _render(image, self._limits)
+        except pyvips.Error as error:
+            if _field(image, "heif-compression") == "hevc":
+                raise BadImage(
+                    "HEIC images cannot be decoded here; convert to JPEG, PNG, WebP or AVIF"
+                ) from error
+            raise self._damaged(error) from error
+
+    def _damaged(self, error: Any) -> BadImage:
+        return BadImage(f"the {self._name} image is damaged or cut short{_reason(error, self._operation)}")
 
 
 def _sniff(encoded: bytes) -> tuple[str, str]:
@@ -182,7 +198,7 @@ def _finite(image: Any, name: str) -> Any:
 def _render(image: Any, limits: ImageLimits) -> tuple[NDArray[np.uint8], int]:
     """8-bit RGB and its EXIF orientation. Pixels are computed here, so `pyvips.Error` is raised here."""
     width, height = image.width, image.height
-    _check_pixels(width, height, limits)
+    check_pixels(width, height, limits)
     if image.bands > MAX_CHANNELS:
         raise BadImage(f"the image has {image.bands} channels, and at most {MAX_CHANNELS} make a picture")
     orientation = _field(image, "orientation") or 1
@@ -224,7 +240,7 @@ def _is_pil(source: object) -> TypeGuard[Any]:
 
 
 def _convert_pil(image: Any, limits: ImageLimits) -> tuple[NDArray[np.uint8], int]:
-    _check_pixels(image.width, image.height, limits)
+    check_pixels(image.width, image.height, limits)
     try:
         if image.mode.startswith("I;16"):  # PIL would clip these at 255
             grey = (np.asarray(image) >> 8).astype(np.uint8)
@@ -237,24 +253,8 @@ def _convert_pil(image: Any, limits: ImageLimits) -> tuple[NDArray[np.uint8], in
 def _check_array(array: NDArray[Any], limits: ImageLimits) -> NDArray[np.uint8]:
     if array.dtype != np.uint8 or array.ndim != 3 or array.shape[2] != 3 or not array.size:
         raise BadImage(f"an image array is HxWx3 uint8 with pixels in it, not {array.shape} {array.dtype}")
-    _check_pixels(array.shape[1], array.shape[0], limits)
+    check_pixels(array.shape[1], array.shape[0], limits)
     return array
-
-
-def check_bytes(count: int, limits: ImageLimits) -> None:
-    if count > limits.max_bytes:
-        raise BadImage(
-            f"the image has {count:,} bytes and the limit is {limits.max_bytes:,}; send a smaller file"
-        )
-
-
-def _check_pixels(width: int, height: int, limits: ImageLimits) -> None:
-    if width < 1 or height < 1:
-        raise BadImage(f"the image is {width} x {height}: it has no pixels")
-    if width * height > limits.max_pixels:
-        raise BadImage(
-            f"the image is {width:,} x {height:,} and the limit is {limits.max_pixels:,} pixels; shrink it"
-        )
 
 
 def _upright(rgb: NDArray[np.uint8], orientation: int) -> NDArray[np.uint8]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from kestrel_core.protocol.errors import BadAdapter
+from kestrel_core.protocol.names import shown
 
 PEFT_CONFIG = "adapter_config.json"
 PEFT_TENSORS = "adapter_model.safetensors"
@@ -62,7 +63,7 @@ class LocalAdapters:
         root = self._folder.resolve()
         if not all(one.resolve().is_relative_to(root) for one in (place, *files_of(place))):
             raise BadAdapter(
-                f'adapter "{name}" is a link that leaves the folder of adapters; copy the file there'
+                f'adapter "{shown(name)}" is a link that leaves the folder of adapters; copy the file there'
             )
 
     def _look(self) -> tuple[str, ...]:

@@ -3,7 +3,8 @@
 A decoded picture is many times larger than its file, so pictures are not decoded ahead without limit. While
 the pictures of requests that have not begun take more than `max_bytes`, no further one is decoded: its
 request is put aside until there is room again, and the most urgent ones go on first. The limit can be
-exceeded by the pictures that workers are decoding at that moment.
+exceeded by the pictures that workers are decoding at that moment. Costly pictures wait for each other
+(`costly_pictures`), and not in the workers.
 """
 
 import heapq
@@ -12,6 +13,7 @@ import threading
 from collections.abc import Callable, Hashable
 from typing import Protocol
 
+from kestrel_core.loop.costly_pictures import CostlyPictures
 from kestrel_core.loop.inbox import PreparedRequest, Ticket
 from kestrel_core.loop.sequence import Prompt, Sequence
 from kestrel_core.loop.step import PreparedImage, Sampling
@@ -33,9 +35,9 @@ class Workers(Protocol):
 
 class PrepareImage(Protocol):
     def __call__(
-        self, source: object, may_decode: Callable[[str], bool], salt: str, /
+        self, source: object, may_decode: Callable[[str, int], bool], salt: str, /
     ) -> PreparedImage | None:
-        """The picture, or None if it has to be decoded and `may_decode`, given its key, says no.
+        """The picture, or None if it has to be decoded and `may_decode`, given its key and its cost, says no.
 
         The same picture has another key with another salt. Raises `BadImage`.
         """
@@ -57,6 +59,7 @@ class Preparation:
         is_cached: Callable[[Hashable], bool],
         tell: Callable[[Ticket, PreparedRequest | KestrelError], None],
         clock: Callable[[], float],
+        max_costly: int = 1,
     ) -> None:
         self._language = language
         self._prepare_image = prepare_image
@@ -70,6 +73,7 @@ class Preparation:
         self._held: dict[Ticket, PreparedImage] = {}  # by requests that have not begun
         self._num_holders: dict[int, int] = {}  # by identity of the image: equal requests share one
         self._aside: set[Ticket] = set()
+        self._costly = CostlyPictures(max_costly)
         self.held_bytes = 0
 
     def start(self, ticket: Ticket) -> None:
@@ -107,18 +111,20 @@ class Preparation:
             kind = type(error).__name__
             self._tell(ticket, caused(EngineFailed(f"the request could not be prepared ({kind})"), error))
         finally:
+            if (following := self._costly.end(ticket)) is not None:
+                self.start(following)
             if self._aside:
                 self._resume()
 
     def _all_of(self, ticket: Ticket) -> PreparedRequest | None:
-        """None: the request was put aside."""
+        """None: the request was put aside, or its picture has to wait for its turn."""
         prompt, request = self._prompt(ticket), ticket.request
         length = self._length(prompt)
         if not prompt.with_image:
             return PreparedRequest(prompt, None, length)
         began_s = self._clock()
         image = self._prepare_image(
-            request.image, lambda key: self._may_decode(ticket, key), request.cache_salt
+            request.image, lambda key, cost: self._may_decode(ticket, key, cost), request.cache_salt
         )
         if image is None:
             return None
@@ -149,17 +155,17 @@ class Preparation:
         image_length = self._language.config.image_prefix_length if prompt.with_image else 0
         return image_length + len(prompt.inputs)
 
-    def _may_decode(self, ticket: Ticket, key: str) -> bool:
+    def _may_decode(self, ticket: Ticket, key: str, cost: int) -> bool:
         """If not, the request is put aside. A picture whose KV is cached is given twice the room, because its
         request will begin sooner than those it would wait for.
         """
         room = 2 if self._is_cached(root_of(ticket, key)) else 1
         with self._lock:
-            if self.held_bytes <= room * self._max_bytes:
-                return True
-            if not ticket.done:  # it ends before it is released: so it is either seen here or removed there
-                self._aside.add(ticket)
-            return False
+            if self.held_bytes > room * self._max_bytes:
+                if not ticket.done:  # it ends before it is released: it is either seen here or removed there
+                    self._aside.add(ticket)
+                return False
+        return self._costly.may_begin(ticket, cost)
 
     def _hold(self, ticket: Ticket, image: PreparedImage) -> None:
         with self._lock:

@@ -45,6 +45,7 @@ class QueueLimits:
     priority_s: float
     default_timeout_s: float | None
     max_prepared_bytes: int
+    max_costly: int = 1  # costly pictures that are decoded at once
 
 
 class StepLoop:
@@ -80,6 +81,7 @@ class StepLoop:
             scheduler.prefix_cache.holds_image,
             self._pass_on,
             clock,
+            limits.max_costly,
         )
         self._tickets: dict[Sequence, Ticket] = {}
         self._pending: StepInFlight | None = None
@@ -394,4 +396,4 @@ class StepLoop:
         try:
             ticket.sink(event)
         except Exception:  # a fault of this listener must not reach the others
-            log.exception("the sink of request %s failed", ticket.request.request_id)
+            log.exception("the sink of request %s failed", shown(ticket.request.request_id))

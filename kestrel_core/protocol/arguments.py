@@ -6,7 +6,7 @@ error text, a help text and a page of documentation say the same.
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from kestrel_core.protocol.errors import InvalidRequest, TooLarge
@@ -35,11 +35,16 @@ class Argument:
     choices: tuple[str, ...] = ()
     max_bytes: int = MAX_TEXT_BYTES  # of a text, in UTF-8
     max_items: int = 1000  # of a list
+    setting: str = field(default="", compare=False)  # an operator's, which changes these limits
 
     @property
     def label(self) -> str:
         """How error texts name it: by its tensor, if it has one."""
         return self.name.upper()
+
+    @property
+    def named_setting(self) -> str:
+        return f" ({self.setting})" if self.setting else ""
 
     def check(self, value: Any) -> Any:
         """The value; or an error says why it cannot be taken. Long values cost no more than short ones."""
@@ -47,6 +52,7 @@ class Argument:
             if len(value) > self.max_items:
                 raise TooLarge(
                     f"{self.label} has {len(value):,} entries; at most {self.max_items:,} are taken"
+                    f"{self.named_setting}"
                 )
             return value
         if self.kind in (int, float):
@@ -77,7 +83,8 @@ class Argument:
         # A letter has at least one byte, so a text with too many letters need not be encoded to be counted.
         if len(value) > self.max_bytes or len(value.encode("utf-8", "surrogatepass")) > self.max_bytes:
             raise TooLarge(
-                f"{self.label} has more than {self.max_bytes:,} bytes, which is its limit; shorten it"
+                f"{self.label} has more than {self.max_bytes:,} bytes, which is its limit"
+                f"{self.named_setting}; shorten it"
             )
         if not value.isprintable() and any("\ud800" <= letter <= "\udfff" for letter in value):
             raise InvalidRequest(f"{self.label} is not UTF-8 text")

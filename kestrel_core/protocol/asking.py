@@ -18,6 +18,7 @@ from typing import Any, Generic, Literal, Self, TypedDict, TypeVar, Unpack, cast
 from kestrel_core.protocol.about import ABOUT, About, about_of
 from kestrel_core.protocol.errors import InvalidRequest
 from kestrel_core.protocol.fields import BY_NAME, OLD_NAMES, PARAMETERS, SETTINGS
+from kestrel_core.protocol.limits import OF_THE_SERVER
 from kestrel_core.protocol.messages import Chunk, EngineResult, Request, parse_settings, parse_traceparent
 from kestrel_core.protocol.names import nearest, shown
 from kestrel_core.protocol.results import Answer, Caption, Detection, Points, Segments
@@ -92,7 +93,7 @@ def make_request(
             raise InvalidRequest(f"{name} is called {OLD_NAMES[name]} now")
         if takes is not None and name not in takes:
             raise InvalidRequest(
-                f"{skill} takes no {name}{nearest(name, (*takes, *SETTINGS, *OF_A_REQUEST))}"
+                f"{skill} takes no {shown(name)}{nearest(name, (*takes, *SETTINGS, *OF_A_REQUEST))}"
             )
     if not isinstance(stream, bool):
         raise InvalidRequest(f"stream is {shown(repr(stream))}; it must be true or false")
@@ -100,7 +101,7 @@ def make_request(
         skill=skill,
         arguments=own,
         image=image,
-        settings=parse_settings(settings),
+        settings=parse_settings(settings, OF_THE_SERVER),
         request_id="" if request_id is None else str(request_id),
         stream=stream,
         priority=0 if priority is None else BY_NAME["PRIORITY"].argument.check(priority),

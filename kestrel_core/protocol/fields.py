@@ -13,6 +13,7 @@ from kestrel_core.protocol.arguments import MAX_TEXT_BYTES, Argument
 DataType = Literal["STRING", "FP32", "INT32", "INT64", "BOOL"]
 
 MAX_INT32 = 2**31 - 1
+SETTING = "input_limits"  # of an operator who wants other limits than these
 MAX_STOPS = 16
 MAX_SPATIAL_REFS = 100
 DEFAULT_OF_THE_MODEL = "the model's"
@@ -52,7 +53,7 @@ def _field(
     dims: tuple[int, ...] = (1,),
     **limits: Any,
 ) -> Field:
-    argument = Argument(name.lower(), kind, meaning, **limits)
+    argument = Argument(name.lower(), kind, meaning, **{"setting": SETTING, **limits})
     return Field(name, type, role, argument, default, dims)
 
 
@@ -125,7 +126,7 @@ BY_NAME = {field.name: field for field in INPUTS}
 ARGUMENTS = {field.key: field for field in INPUTS if field.role == "argument"}
 SETTINGS = {field.key: field for field in INPUTS if field.role == "setting"}
 
-STOP = Argument("stop", str, max_bytes=1024)  # each of them
+STOP = Argument("stop", str, max_bytes=1024, setting=SETTING)  # each of them
 
 # Decided, and not served yet: refused by name rather than as unknown.
 LATER = (

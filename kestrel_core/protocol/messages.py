@@ -7,7 +7,8 @@ from typing import Any, Literal, NamedTuple
 
 from kestrel_core.protocol.arguments import checked
 from kestrel_core.protocol.errors import InvalidRequest, KestrelError
-from kestrel_core.protocol.fields import OLD_NAMES, SETTINGS, STOP
+from kestrel_core.protocol.fields import ARGUMENTS, BY_NAME, OLD_NAMES, SETTINGS
+from kestrel_core.protocol.limits import DEFAULTS, InputLimits
 
 FinishReason = Literal["stop", "length", "cancelled"]
 TRACEPARENT = re.compile("(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")
@@ -28,16 +29,18 @@ class Settings:
     logprobs: int = 0
 
 
-def parse_settings(values: Mapping[str, Any] | None) -> Settings:
+def parse_settings(values: Mapping[str, Any] | None, limits: InputLimits = DEFAULTS) -> Settings:
     """A caller's settings, every value checked. Absent and None are the default."""
     given = dict(values or {})
     for name in OLD_NAMES.keys() & given.keys():
         raise InvalidRequest(f"{name} is called {OLD_NAMES[name]} now")
     if isinstance(given.get("stop"), str):
         given["stop"] = (given["stop"],)
-    settings = checked((field.argument for field in SETTINGS.values()), given, "there is no setting")
+    known = [limits.of(field.argument) for field in SETTINGS.values()]
+    settings = checked(known, given, "there is no setting")
     if "stop" in settings:
-        settings["stop"] = tuple(STOP.check(stop) for stop in settings["stop"])
+        each = limits.each_stop
+        settings["stop"] = tuple(each.check(stop) for stop in settings["stop"])
         if "" in settings["stop"]:
             raise InvalidRequest("STOP has an empty string; every answer would end before it began")
     return Settings(**settings)
@@ -57,6 +60,15 @@ class Request:
     timeout_s: float | None = None
     cache_salt: str = ""  # requests of different salts share no cached KV and no cached picture
     traceparent: str = ""  # the caller's span, in W3C's form
+
+
+def check_request(request: Request, limits: InputLimits) -> None:
+    """Raises if an input is larger than its limit. Long ones cost no more than short ones."""
+    for key, value in request.arguments.items():
+        if key in ARGUMENTS and value is not None:
+            limits.of(ARGUMENTS[key].argument).check(value)
+    parse_settings({name: getattr(request.settings, name) for name in SETTINGS}, limits)
+    limits.of(BY_NAME["PRIORITY"].argument).check(request.priority)
 
 
 def parse_traceparent(given: object) -> str:

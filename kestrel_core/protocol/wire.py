@@ -12,18 +12,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from kestrel_core.protocol.arguments import MAX_TEXT_BYTES, to_float
+from kestrel_core.protocol.arguments import MAX_TEXT_BYTES, Argument, to_float
 from kestrel_core.protocol.errors import BadImage, InvalidRequest, TooLarge
 from kestrel_core.protocol.fields import (
     ARGUMENTS,
     BY_NAME,
     LATER,
-    MAX_SPATIAL_REFS,
     PARAMETERS,
     SETTINGS,
     TRITONS_OWN,
     Field,
 )
+from kestrel_core.protocol.limits import DEFAULTS, OF_THE_SERVER, InputLimits
 from kestrel_core.protocol.messages import (
     Chunk,
     EngineResult,
@@ -42,6 +42,7 @@ REFS_FORM = (
 )
 
 MEASURED = tuple(field.name for field in fields(Usage))
+ROW_LETTERS = 120  # of a row of SPATIAL_REFS as JSON, at most
 
 
 # Requests
@@ -56,9 +57,10 @@ def encode_request(request: Request) -> tuple[dict[str, list[Any]], dict[str, st
         if value is None:
             continue
         if key == "spatial_refs":  # a tensor's rows have one length, so points and boxes could not be mixed
-            parameters[key] = json.dumps(_rows(ARGUMENTS[key].argument.check(value)))
+            rows = OF_THE_SERVER.of(ARGUMENTS[key].argument).check(value)
+            parameters[key] = json.dumps(_rows(rows))
         elif key in ARGUMENTS:
-            tensors[ARGUMENTS[key].name] = [ARGUMENTS[key].argument.check(value)]
+            tensors[ARGUMENTS[key].name] = [OF_THE_SERVER.of(ARGUMENTS[key].argument).check(value)]
         else:
             own[key] = value
     for key, field in SETTINGS.items():
@@ -66,7 +68,7 @@ def encode_request(request: Request) -> tuple[dict[str, list[Any]], dict[str, st
         if value is not None and value != getattr(type(request.settings)(), key):
             tensors[field.name] = list(value) if isinstance(value, tuple) else [value]
     if own:
-        tensors["ARGUMENTS"] = [BY_NAME["ARGUMENTS"].argument.check(_own_arguments(own))]
+        tensors["ARGUMENTS"] = [_own_arguments(own)]
     if request.image is not None:
         tensors["IMAGE"] = [request.image]
     if request.stream:
@@ -85,6 +87,7 @@ def decode_request(
     request_id: str,
     timeout_us: int = 0,
     parameters: Mapping[str, Any] | None = None,
+    limits: InputLimits = DEFAULTS,
 ) -> Request:
     """A request from tensor values: each a flat sequence, or rows of numbers for SPATIAL_REFS.
 
@@ -99,9 +102,10 @@ def decode_request(
         if name not in BY_NAME:
             raise InvalidRequest(f'there is no input "{shown(name)}"{nearest(name, BY_NAME)}')
         if name != "SPATIAL_REFS":
-            values[name] = _value(BY_NAME[name], value)
+            values[name] = _value(BY_NAME[name], value, limits)
     arguments = {field.key: values[field.name] for field in ARGUMENTS.values() if field.name in values}
-    refs = _spatial_refs(tensors.get("SPATIAL_REFS"), parameters.get("spatial_refs"))
+    most = limits.of(ARGUMENTS["spatial_refs"].argument)
+    refs = _spatial_refs(tensors.get("SPATIAL_REFS"), parameters.get("spatial_refs"), most)
     if refs is not None:
         arguments["spatial_refs"] = refs
     for key, value in _parse_own_arguments(values.get("ARGUMENTS")).items():
@@ -112,10 +116,12 @@ def decode_request(
         skill=values.get("SKILL", ""),
         arguments=arguments,
         image=_image(values["IMAGE"]) if "IMAGE" in values else None,
-        settings=parse_settings({key: values[f.name] for key, f in SETTINGS.items() if f.name in values}),
+        settings=parse_settings(
+            {key: values[f.name] for key, f in SETTINGS.items() if f.name in values}, limits
+        ),
         request_id=request_id,
         stream=bool(values.get("STREAM", False)),
-        priority=BY_NAME["PRIORITY"].argument.check(values.get("PRIORITY", 0)),
+        priority=limits.of(BY_NAME["PRIORITY"].argument).check(values.get("PRIORITY", 0)),
         timeout_s=_timeout_s(timeout_us or parameters.get("timeout", 0)),
         cache_salt=PARAMETERS["cache_salt"].check(parameters.get("cache_salt", "")),
         traceparent=parse_traceparent(parameters.get("traceparent")),
@@ -196,29 +202,31 @@ def _refuse_unknown_parameter(name: str) -> None:
     raise InvalidRequest(f'there is no input "{shown(name)}"{nearest(name, (*BY_NAME, *PARAMETERS))}')
 
 
-def _value(field: Field, value: Any) -> Any:
+def _value(field: Field, value: Any, limits: InputLimits) -> Any:
     """What a tensor holds. Only cheap checks are made here."""
-    count = len(value)
+    count, argument = len(value), limits.of(field.argument)
     if field.dims == (-1,):
-        if count > field.argument.max_items:
+        if count > argument.max_items:
             raise TooLarge(
-                f"{field.name} has {count:,} strings; at most {field.argument.max_items} are taken"
+                f"{field.name} has {count:,} strings; at most {argument.max_items:,} are taken"
+                f"{argument.named_setting}"
             )
-        return [_text(field, one) for one in value]
+        return [_text(field, one, limits.each_stop) for one in value]
     if count != 1:
         raise InvalidRequest(f"{field.name} has {count:,} values; it takes one")
     one = value[0].item() if hasattr(value[0], "item") else value[0]
-    return _text(field, one) if field.type == "STRING" and field.name != "IMAGE" else one
+    return _text(field, one, argument) if field.type == "STRING" and field.name != "IMAGE" else one
 
 
-def _text(field: Field, value: Any) -> str:
+def _text(field: Field, value: Any, argument: Argument) -> str:
     if isinstance(value, str):
         return value
     if not isinstance(value, bytes):
         raise InvalidRequest(f"{field.name} is a {type(value).__name__}; it must be a string")
-    if len(value) > field.argument.max_bytes:
+    if len(value) > argument.max_bytes:
         raise TooLarge(
-            f"{field.name} has {len(value):,} bytes and the limit is {field.argument.max_bytes:,}; shorten it"
+            f"{field.name} has {len(value):,} bytes and the limit is {argument.max_bytes:,}"
+            f"{argument.named_setting}; shorten it"
         )
     try:
         return str(value, "utf-8")
@@ -235,18 +243,19 @@ def _image(value: Any) -> bytes:
     return data
 
 
-def _spatial_refs(tensor: Any, text: Any) -> list[list[float]] | None:
+def _spatial_refs(tensor: Any, text: Any, argument: Argument) -> list[list[float]] | None:
     if tensor is None and text is None:
         return None
-    limit = f"at most {MAX_SPATIAL_REFS} rows of 2 or 4 numbers are taken"
+    most = argument.max_items
+    limit = f"at most {most:,} rows of 2 or 4 numbers are taken{argument.named_setting}"
     if tensor is None:
         if not isinstance(text, str):
             raise InvalidRequest(REFS_FORM)
-        if len(text) > MAX_TEXT_BYTES:
+        if len(text) > max(MAX_TEXT_BYTES, ROW_LETTERS * most):
             raise TooLarge(f"SPATIAL_REFS has {len(text):,} letters; {limit}")
     else:
         size = getattr(tensor, "size", len(tensor))
-        if size > 4 * MAX_SPATIAL_REFS or len(tensor) > MAX_SPATIAL_REFS:
+        if size > 4 * most or len(tensor) > most:
             raise TooLarge(f"SPATIAL_REFS has {len(tensor):,} rows, {size:,} numbers; {limit}")
     try:
         return _rows(json.loads(text) if tensor is None else tensor)
@@ -265,7 +274,7 @@ def _own_arguments(own: Mapping[str, Any]) -> str:
     try:
         return _json(dict(own))
     except (TypeError, ValueError) as error:
-        raise InvalidRequest(f"ARGUMENTS cannot be written as JSON ({error})") from None
+        raise InvalidRequest(f"ARGUMENTS cannot be written as JSON ({shown(str(error))})") from None
 
 
 def _parse_own_arguments(text: str | None) -> dict[str, Any]:

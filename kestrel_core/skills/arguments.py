@@ -40,5 +40,7 @@ def _spatial_ref(row: Any) -> tuple[Input, ...]:
         return Coord(numbers[0]), Coord(numbers[1])
     x_min, y_min, x_max, y_max = numbers
     if x_max < x_min or y_max < y_min:
-        raise InvalidRequest(f"SPATIAL_REFS has the box {numbers}; it must be x_min, y_min, x_max, y_max")
+        raise InvalidRequest(
+            f"SPATIAL_REFS has the box {shown(numbers)}; it must be x_min, y_min, x_max, y_max"
+        )
     return Coord((x_min + x_max) / 2), Coord((y_min + y_max) / 2), Size(x_max - x_min, y_max - y_min)

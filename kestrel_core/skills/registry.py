@@ -17,7 +17,8 @@ from kestrel_core.protocol.about import ABOUT
 from kestrel_core.protocol.arguments import checked
 from kestrel_core.protocol.errors import InvalidRequest, UnknownSkill
 from kestrel_core.protocol.fields import ARGUMENTS
-from kestrel_core.protocol.messages import Request
+from kestrel_core.protocol.limits import DEFAULTS, InputLimits
+from kestrel_core.protocol.messages import Request, check_request
 from kestrel_core.protocol.names import nearest, shown
 from kestrel_core.skills.segment import SegmentSkill
 from kestrel_core.skills.spatial import DetectSkill, PointSkill
@@ -28,7 +29,8 @@ GROUP = "kestrel.skills"  # of entry points: each loads a SkillSpec, its class, 
 
 
 class SkillRegistry:
-    def __init__(self, skills: Iterable[SkillSpec] = ()) -> None:
+    def __init__(self, skills: Iterable[SkillSpec] = (), limits: InputLimits = DEFAULTS) -> None:
+        self._limits = limits
         self._skills: dict[str, SkillSpec] = {}
         for skill in skills:
             if not isinstance(skill, SkillSpec) or not getattr(skill, "name", ""):
@@ -42,11 +44,16 @@ class SkillRegistry:
     def with_skill(self, *skills: SkillSpec) -> "SkillRegistry":
         """A registry with these too. A new skill replaces one of the same name."""
         names = {getattr(skill, "name", "") for skill in skills}
-        return SkillRegistry([*(one for one in self._skills.values() if one.name not in names), *skills])
+        kept = (one for one in self._skills.values() if one.name not in names)
+        return SkillRegistry([*kept, *skills], self._limits)
+
+    def within(self, limits: InputLimits) -> "SkillRegistry":
+        """The same skills, which take no more than these limits allow."""
+        return SkillRegistry(self._skills.values(), limits)
 
     def public(self) -> "SkillRegistry":
         """Without the hidden ones: those that callers outside this process may ask."""
-        return SkillRegistry(self)
+        return SkillRegistry(self, self._limits)
 
     def __iter__(self) -> Iterator[SkillSpec]:
         """All but the hidden ones."""
@@ -66,6 +73,7 @@ class SkillRegistry:
     def check(self, request: Request) -> SkillSpec:
         """The skill of a request, which can take all of it. Long texts cost no more than short ones."""
         skill = self[request.skill]
+        check_request(request, self._limits)
         own = {argument.name for argument in skill.arguments}
         # Some clients fill in every input: a false REASONING is taken by skills that do not know it.
         given = {
@@ -73,7 +81,7 @@ class SkillRegistry:
             for key, value in request.arguments.items()
             if value is not None and (key in own or value is not False or key not in ARGUMENTS)
         }
-        taken = checked(skill.arguments, given, f"{skill.name} takes no")
+        taken = checked(map(self._limits.of, skill.arguments), given, f"{skill.name} takes no")
         for argument in skill.arguments:
             value = taken.get(argument.name)
             if argument.required and value is None:

@@ -26,6 +26,7 @@ from kestrel_core.loop.metrics import Exporter, Histogram, Series, exported
 from kestrel_core.protocol.about import ABOUT, About
 from kestrel_core.protocol.arguments import MAX_TEXT_BYTES
 from kestrel_core.protocol.errors import EngineFailed, KestrelError, TooLarge
+from kestrel_core.protocol.limits import InputLimits
 from kestrel_core.protocol.messages import Finished, Request
 from kestrel_core.protocol.wire import decode_request
 from kestrel_core.skills.registry import SkillRegistry, installed_skills
@@ -54,6 +55,7 @@ class TritonPythonModel:
         parameters = json.loads(args["model_config"]).get("parameters", {}).items()
         options = {name: value["string_value"] for name, value in parameters}
         config = RuntimeConfig.from_parameters(options, int(self.instance))
+        self.limits = InputLimits.parse(config.input_limits)
         skills = self.skills or installed_skills(config.skills)
         self.engine = build_engine(config, skills.public(), warming=tell_warming, api_key=moondream_api_key())
         self.outbox = Outbox()
@@ -108,7 +110,8 @@ class TritonPythonModel:
                 f"{MAX_PARAMETERS:,} are taken"
             )
         request_id = triton_request.request_id() or str(next(self.ids))
-        return decode_request(values, request_id, triton_request.timeout(), json.loads(parameters))
+        timeout_us, given = triton_request.timeout(), json.loads(parameters)
+        return decode_request(values, request_id, timeout_us, given, self.limits)
 
     def trace(self, tracing: "Tracing", call: "Call", event: Finished | KestrelError) -> None:
         """In a sender's thread. Requests that were not taken in have no trace."""

@@ -71,7 +71,7 @@ def serve(options: ServeOptions, console: Console) -> int:
         triton = replace(triton, environment={**triton.environment, **weights})
         gateway = None
         if options.port:
-            gateway = Gateway(options, gateway_environment(surroundings, secret), console)
+            gateway = Gateway(options, gateway_environment(environment, secret), console)
         return Supervisor(triton, options, configs[0], console, gateway, secret).run()
 
 

@@ -8,7 +8,8 @@ import pytest
 from gateway_server import Running, failing, running
 from triton_server import until
 
-from kestrel_core.intake.images import ImageLimits, decode_image
+from kestrel_core.intake.image_limits import ImageLimits
+from kestrel_core.intake.images import decode_image
 from kestrel_core.protocol.errors import BadImage, Overloaded
 from kestrel_gateway.key_file import make_key
 

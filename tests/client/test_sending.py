@@ -12,7 +12,8 @@ from PIL import Image
 from kestrel_client import BadImage, InvalidRequest
 from kestrel_client.pictures import encoded
 from kestrel_client.tensors import to_message
-from kestrel_core.intake.images import ImageLimits, decode_image
+from kestrel_core.intake.image_limits import ImageLimits
+from kestrel_core.intake.images import decode_image
 from kestrel_core.protocol import wire
 from kestrel_core.protocol.asking import QUERY, make_call, make_request
 from kestrel_core.protocol.messages import Request

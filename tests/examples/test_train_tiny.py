@@ -17,7 +17,8 @@ from examples.train_tiny.batches import SLOTS
 from examples.train_tiny.teacher import Task, Teacher
 from examples.train_tiny.words import TOKENIZER, Words
 from kestrel_core.build import load_model
-from kestrel_core.intake.images import ImageLimits, decode_image
+from kestrel_core.intake.image_limits import ImageLimits
+from kestrel_core.intake.images import decode_image
 from kestrel_core.intake.tokenizer import Tokenizer
 from kestrel_core.loop.sequence import Reply
 from kestrel_core.loop.step import Coord, Input, PreparedImage, Size

@@ -24,7 +24,8 @@ from image_files import (
 from numpy.typing import NDArray
 from PIL import Image
 
-from kestrel_core.intake.images import ImageLimits, decode_image, restrict_libvips
+from kestrel_core.intake.image_limits import ImageLimits
+from kestrel_core.intake.images import decode_image, restrict_libvips
 from kestrel_core.protocol.errors import BadImage
 
 
@@ -278,7 +279,7 @@ def test_importing_this_module_leaves_libvips_as_it_was() -> None:
 
 def test_whoever_prepares_pictures_has_restricted_libvips() -> None:
     code = f"""{LOOK}
-from kestrel_core.intake.images import ImageLimits
+from kestrel_core.intake.image_limits import ImageLimits
 from kestrel_core.intake.image_preparer import ImagePreparer
 from kestrel_core.moondream.config import MOONDREAM2
 ImagePreparer(MOONDREAM2.vision, ImageLimits(), lambda: 0.0, lambda seconds: None)

@@ -12,8 +12,9 @@ import pyvips
 from fakes import Clock, fake_config
 from PIL import Image
 
+from kestrel_core.intake.image_limits import ImageLimits
 from kestrel_core.intake.image_preparer import ImagePreparer
-from kestrel_core.intake.images import ImageLimits, decode_image, image_hash, source_bytes
+from kestrel_core.intake.images import decode_image, image_hash, source_bytes
 from kestrel_core.loop.step import PreparedImage
 from kestrel_core.moondream.crops.cutting import cut_crops
 from kestrel_core.protocol.errors import BadImage
@@ -103,7 +104,11 @@ def test_a_bad_picture_is_bad_each_time_and_not_remembered() -> None:
     for _ in range(2):
         with pytest.raises(BadImage, match="no accepted format"):
             prepare(b"no picture")
-    assert len(times) == 2
+    cut = png()[:-30]
+    for _ in range(2):
+        with pytest.raises(BadImage, match="cut short"):
+            prepare(cut)
+    assert len(times) == 2, "of those that were begun to be decoded"
 
 
 def test_limits_hold() -> None:
@@ -111,7 +116,7 @@ def test_limits_hold() -> None:
     with pytest.raises(BadImage, match="limit is 100 pixels"):
         prepare(png())
     prepare, _ = make_preparer(max_bytes=100)
-    with pytest.raises(BadImage, match="limit is 100; send a smaller file"):
+    with pytest.raises(BadImage, match=r"limit is 100 \(max_image_bytes\); send a smaller file"):
         prepare(png())
 
 
@@ -152,8 +157,9 @@ def test_a_picture_that_may_not_be_decoded_is_not_and_may_come_again() -> None:
     prepare, times = make_preparer()
     asked: list[str] = []
 
-    def refuse(key: str) -> bool:
+    def refuse(key: str, cost: int) -> bool:
         asked.append(key)
+        assert cost > 0
         return False
 
     assert prepare.prepare(png(), refuse) is None and times == []
@@ -161,7 +167,7 @@ def test_a_picture_that_may_not_be_decoded_is_not_and_may_come_again() -> None:
 
 
 def test_nobody_is_asked_for_what_is_remembered_or_prepared_already() -> None:
-    def never(key: str) -> bool:
+    def never(key: str, cost: int) -> bool:
         raise AssertionError("nothing has to be decoded")
 
     prepare, _ = make_preparer()
@@ -172,7 +178,7 @@ def test_nobody_is_asked_for_what_is_remembered_or_prepared_already() -> None:
 
 def test_a_picture_is_remembered_for_its_own_salt_alone() -> None:
     prepare, times = make_preparer()
-    one, two, again = (prepare.prepare(png(), lambda key: True, salt) for salt in ("one", "two", "one"))
+    one, two, again = (prepare.prepare(png(), lambda key, cost: True, salt) for salt in ("one", "two", "one"))
     assert one is not None and two is not None and again is one and len(times) == 2
     assert len({one.key, two.key, prepare(png()).key}) == 3
     assert np.array_equal(one.crops, two.crops)

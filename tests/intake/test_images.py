@@ -20,7 +20,8 @@ from image_files import (
 from PIL import Image
 from safetensors.numpy import load_file
 
-from kestrel_core.intake.images import ImageLimits, decode_image, image_hash, read_file
+from kestrel_core.intake.image_limits import ImageLimits
+from kestrel_core.intake.images import decode_image, image_hash, read_file
 
 MODES = Path(__file__).parents[1] / "golden/md2/images/modes"
 

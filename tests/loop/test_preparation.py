@@ -25,7 +25,9 @@ class Watched:
     def __init__(self) -> None:
         self.decoded: list[str] = []
 
-    def __call__(self, source: object, may_decode: Callable[[str], bool], salt: str) -> PreparedImage | None:
+    def __call__(
+        self, source: object, may_decode: Callable[[str, int], bool], salt: str
+    ) -> PreparedImage | None:
         image = fake_prepare(source, may_decode, salt)
         if image is not None:
             self.decoded.append(image.key)
@@ -107,7 +109,7 @@ def test_a_picture_larger_than_the_limit_is_decoded_when_nothing_else_waits() ->
 
 
 def test_requests_that_share_a_picture_count_it_once() -> None:
-    shared = fake_prepare(b"cat", lambda key: True)
+    shared = fake_prepare(b"cat", lambda key, cost: True)
     engine = FakeEngine(max_running=1, prepare_image=lambda source, may_decode, salt: shared)
     for _ in range(3):
         engine.ask("caption", b"cat")

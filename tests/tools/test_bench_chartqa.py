@@ -15,7 +15,8 @@ import pytest
 from tiny_folder import save_tiny
 
 from kestrel_core.config import RuntimeConfig
-from kestrel_core.intake.images import ImageLimits, decode_image
+from kestrel_core.intake.image_limits import ImageLimits
+from kestrel_core.intake.images import decode_image
 from kestrel_core.intake.tokenizer import Tokenizer
 from kestrel_core.loop.step import Sample
 from kestrel_core.moondream.config import MOONDREAM2, MOONDREAM3

@@ -19,7 +19,8 @@ from tiny_folder import save_tiny
 from kestrel_core.build import Engine, LoadedModel, assemble_engine
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.engine import EngineStream, InferenceEngine
-from kestrel_core.intake.images import ImageLimits, decode_image
+from kestrel_core.intake.image_limits import ImageLimits
+from kestrel_core.intake.images import decode_image
 from kestrel_core.intake.tokenizer import Tokenizer
 from kestrel_core.moondream.config import MOONDREAM2, MOONDREAM3, MOONDREAM_TINY, MoondreamConfig
 from kestrel_core.moondream.crops.cutting import choose_tiling

@@ -10,7 +10,8 @@ import pytest
 from rich.console import Console
 from scene_truth import asked_about, scores_of, truth
 
-from kestrel_core.intake.images import ImageLimits, decode_image
+from kestrel_core.intake.image_limits import ImageLimits
+from kestrel_core.intake.images import decode_image
 from kestrel_core.intake.models import MODELS
 from kestrel_core.intake.tokenizer import Tokenizer
 from kestrel_core.loop.step import PreparedImage

@@ -19,7 +19,8 @@ from tiny_folder import save_tiny
 
 from kestrel_core.build import LoadedModel
 from kestrel_core.config import RuntimeConfig
-from kestrel_core.intake.images import ImageLimits, decode_image
+from kestrel_core.intake.image_limits import ImageLimits
+from kestrel_core.intake.images import decode_image
 from kestrel_core.intake.tokenizer import Tokenizer
 from kestrel_core.protocol.errors import EngineFailed, InvalidRequest
 from kestrel_core.protocol.messages import Chunk, EngineResult, Request, Settings, Usage

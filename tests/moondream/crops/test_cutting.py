@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from kestrel_core.intake.images import ImageLimits, decode_image
+from kestrel_core.intake.image_limits import ImageLimits
+from kestrel_core.intake.images import decode_image
 from kestrel_core.moondream.config import MOONDREAM2, MOONDREAM3, VisionConfig
 from kestrel_core.moondream.crops.cutting import choose_tiling, cut_crops
 

@@ -6,8 +6,8 @@ import torch
 from numpy.typing import NDArray
 from tiny import tiny_config, tiny_model
 
+from kestrel_core.intake.image_limits import ImageLimits
 from kestrel_core.intake.image_preparer import ImagePreparer
-from kestrel_core.intake.images import ImageLimits
 from kestrel_core.loop.step import PreparedImage
 from kestrel_core.moondream.config import MOONDREAM2
 from kestrel_core.moondream.crops.cutting import cut_crops

@@ -215,5 +215,5 @@ class InlineWorkers:
         pass
 
 
-def no_image(source: object, may_decode: Callable[[str], bool], salt: str) -> PreparedImage:
+def no_image(source: object, may_decode: Callable[[str, int], bool], salt: str) -> PreparedImage:
     raise AssertionError("nobody sends a picture here")

@@ -8,7 +8,8 @@ import asyncio
 from collections.abc import Sequence
 
 from kestrel_core.engine import InferenceEngine
-from kestrel_core.intake.images import ImageLimits, decode_image
+from kestrel_core.intake.image_limits import ImageLimits
+from kestrel_core.intake.images import decode_image
 from kestrel_core.protocol.messages import EngineResult
 from kestrel_tools.doctor.formats import PICTURES
 from kestrel_tools.doctor.questions import Question, submit

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import numpy as np
 
-from kestrel_core.intake.images import ImageLimits, decode_image
+from kestrel_core.intake.image_limits import ImageLimits
+from kestrel_core.intake.images import decode_image
 from kestrel_tools.doctor.report import Finding, fault, ok
 
 PICTURES = Path(__file__).with_name("pictures")

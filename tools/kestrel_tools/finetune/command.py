@@ -15,8 +15,8 @@ from rich.console import Console
 
 from kestrel_core.build import LoadedModel, assemble_engine, open_model
 from kestrel_core.config import RuntimeConfig
+from kestrel_core.intake.image_limits import ImageLimits
 from kestrel_core.intake.image_preparer import ImagePreparer
-from kestrel_core.intake.images import ImageLimits
 from kestrel_core.intake.models import MODELS
 from kestrel_core.moondream.checkpoint.adapter_writing import write_moondream, write_peft
 from kestrel_core.moondream.loading import DTYPES

@@ -11,7 +11,8 @@ import numpy as np
 import torch
 from safetensors.torch import load_file
 
-from kestrel_core.intake.images import ImageLimits, decode_image
+from kestrel_core.intake.image_limits import ImageLimits
+from kestrel_core.intake.images import decode_image
 from kestrel_core.loop.step import Coord, Input, PreparedImage
 from kestrel_core.moondream.checkpoint.files import read_json
 from kestrel_core.moondream.crops.cutting import cut_crops

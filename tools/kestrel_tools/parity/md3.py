@@ -9,7 +9,8 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from kestrel_core.intake.images import ImageLimits, decode_image
+from kestrel_core.intake.image_limits import ImageLimits
+from kestrel_core.intake.images import decode_image
 from kestrel_core.loop.step import PreparedImage
 from kestrel_core.moondream.checkpoint.weights import unscale_float8
 from kestrel_core.moondream.crops.cutting import choose_tiling, cut_crops

@@ -18,7 +18,8 @@ import pyvips
 import torch
 from numpy.typing import NDArray
 
-from kestrel_core.intake.images import ImageLimits, decode_image
+from kestrel_core.intake.image_limits import ImageLimits
+from kestrel_core.intake.images import decode_image
 from kestrel_core.moondream.config import MOONDREAM_TINY
 from kestrel_core.moondream.crops.cutting import choose_tiling
 from kestrel_core.protocol.errors import InvalidRequest

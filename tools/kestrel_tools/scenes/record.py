@@ -14,7 +14,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TextIO
 
-from kestrel_core.intake.images import ImageLimits, decode_image
+from kestrel_core.intake.image_limits import ImageLimits
+from kestrel_core.intake.images import decode_image
 from kestrel_core.loop.sequence import Prompt, Reply
 from kestrel_core.loop.step import Coord, Input, Kind, PreparedImage, Sample, Size
 from kestrel_core.moondream.config import VisionConfig
