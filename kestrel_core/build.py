@@ -206,6 +206,7 @@ def assemble_engine(
             config.priority_s,
             config.default_timeout_s,
             config.max_prepared_bytes,
+            config.share_pictures,
         ),
         metrics,
         adapters=Adapters(store) if store is not None else None,

@@ -45,6 +45,7 @@ class QueueLimits:
     priority_s: float
     default_timeout_s: float | None
     max_prepared_bytes: int
+    share_pictures: bool = False  # between salts
 
 
 class StepLoop:
@@ -104,7 +105,8 @@ class StepLoop:
             )
         now = self._clock()
         order = now + request.priority * self._limits.priority_s
-        ticket = Ticket(request, sink, skill, source_bytes(request.image), now, order)
+        salt = "" if self._limits.share_pictures else request.cache_salt
+        ticket = Ticket(request, sink, skill, source_bytes(request.image), now, order, salt)
         self._inbox.add(ticket)
         timeout_s = request.timeout_s if request.timeout_s is not None else self._limits.default_timeout_s
         if timeout_s is not None:
