@@ -5,6 +5,7 @@ connections, headers that are too long, too many or too slow, and what is no HTT
 """
 
 import asyncio
+from collections.abc import Callable
 from typing import Any, cast
 
 import httptools
@@ -14,7 +15,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from kestrel_core.protocol.errors import KestrelError
-from kestrel_gateway.errors import BadHttp, Busy, HeadersTooLarge, SlowSender, TargetTooLong, refusal
+from kestrel_gateway.errors import BadHttp, Full, HeadersTooLarge, SlowSender, TargetTooLong, refusal
 from kestrel_gateway.options import GatewayOptions
 
 MAX_PIPELINED = 16  # requests that a client sends before their turn; each costs memory
@@ -58,6 +59,7 @@ class LingeringTransport:
 
 class LimitedProtocol(HttpToolsProtocol):
     limits: GatewayOptions
+    note_refusal: Callable[[str], None]  # told why
 
     def __init__(
         self,
@@ -83,7 +85,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self.flow = FlowControl(self.transport)
         if len(self.connections) > self.limits.max_connections:
             limit = self.limits.max_connections
-            self._refuse(Busy(f"{limit:,} connections are open, which is the limit; try again"))
+            self._refuse(Full(f"{limit:,} connections are open, which is the limit; try again"))
             return
         self._start_timer()
 
@@ -204,6 +206,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def _refuse(self, error: KestrelError) -> None:
         """Say why, and close the connection; what was asked properly before is answered first."""
+        self.note_refusal(error.reason)
         self._stop_timer()
         if self._is_answering:
             if self.pipeline or (self.cycle.response_started and not self.has_read_all):
@@ -225,6 +228,7 @@ class LimitedProtocol(HttpToolsProtocol):
 NO_HTTP = "this is no HTTP/1.1 that can be read"
 
 
-def limited(options: GatewayOptions) -> type[asyncio.Protocol]:
+def limited(options: GatewayOptions, note_refusal: Callable[[str], None]) -> type[asyncio.Protocol]:
     """The protocol with these limits, as uvicorn takes it."""
-    return type("Limited", (LimitedProtocol,), {"limits": options})
+    note = staticmethod(note_refusal)
+    return type("Limited", (LimitedProtocol,), {"limits": options, "note_refusal": note})

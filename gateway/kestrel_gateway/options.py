@@ -31,7 +31,8 @@ class GatewayOptions:
     shared: Path | None = None  # a folder for what several workers count together; each alone without it
 
     timeout_s: float = _limit(60.0, "deadline of a request that names none")
-    max_connections: int = _limit(1000, "open connections; more are refused")
+    max_connections: int = _limit(4000, "open connections; more are refused")
+    max_caller_requests: int = _limit(512, "open requests of a key, or of an address where there are no keys")
     max_header_bytes: int = _limit(64 * KIB, "of a request's line and headers")
     max_headers: int = _limit(100, "headers of a request")
     max_target_bytes: int = _limit(8 * KIB, "of a request's path and query")
