@@ -20,6 +20,7 @@ from kestrel_gateway.options import GatewayOptions
 
 MAX_PIPELINED = 16  # requests that a client sends before their turn; each costs memory
 LINGER_S = 2.0
+LOOK_S = 0.02
 LINGER_BYTES = 64 * 2**20
 
 
@@ -187,7 +188,11 @@ class LimitedProtocol(HttpToolsProtocol):
         return self.cycle is not None and not self.cycle.response_complete
 
     def _start_timer(self) -> None:
-        self._timer = self.loop.call_later(self.limits.header_timeout_s, self._time_is_up)
+        self._timer = self.loop.call_later(self.limits.header_timeout_s, self._look_again)
+
+    def _look_again(self) -> None:
+        """If this process was busy for so long, what came meanwhile is read before anybody is called late."""
+        self._timer = self.loop.call_later(LOOK_S, self._time_is_up)
 
     def _stop_timer(self) -> None:
         if self._timer is not None:

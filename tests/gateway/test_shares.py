@@ -1,15 +1,20 @@
 """Fair shares at the gateway: how much one caller may have open, its priorities, and whose a request is."""
 
+import asyncio
 import resource
 import socket
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
+import uvloop
 from gateway_server import Running, endless, running
 
 from kestrel_gateway.errors import Full, TooManyAtOnce
+from kestrel_gateway.http_limits import LimitedProtocol
 from kestrel_gateway.key_file import digest_of
 from kestrel_gateway.memory import FREE_BYTES, Memory
 from kestrel_gateway.serving import OTHER_FILES, allow_connections
@@ -49,12 +54,10 @@ def test_an_address_has_so_many_requests_open_and_another_one_is_answered() -> N
     with running(max_caller_requests=3) as gateway, asking(gateway, 3, source="127.0.0.2"):
         assert gateway.post("/v1/query", QUERY)[0] == 200
         assert gateway.get("/healthz")[0] == 200
-        with (
-            asking(gateway, 0),
-            socket.create_connection(("127.0.0.1", gateway.port), 10, ("127.0.0.2", 0)) as door,
-        ):
-            door.sendall(b"POST /v1/query HTTP/1.1\r\nHost: a\r\nContent-Length: 21\r\n\r\n" + BODY)
-            answer = door.recv(4096)
+        with socket.create_connection(("127.0.0.1", gateway.port), 10, ("127.0.0.2", 0)) as door:
+            head = b"POST /v1/query HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 21\r\n\r\n"
+            door.sendall(head + BODY)
+            answer = door.makefile("rb").read()
         assert answer.startswith(b"HTTP/1.1 429 ")
         assert b"retry-after: 1" in answer and b"too_many_at_once" in answer
         assert b"has 3 requests open, which is the limit" in answer
@@ -144,6 +147,30 @@ def test_one_caller_leaves_room_for_the_bytes_of_others() -> None:
     assert memory.num_bytes == 0
     with memory.share("alone") as whole:
         whole(FREE_BYTES + 1000)
+
+
+def test_a_client_that_asked_while_the_gateway_was_busy_is_not_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the loop that really serves, where clocks go before what came while others were read."""
+    monkeypatch.setattr(asyncio, "run", uvloop.run)
+    read, is_busy = LimitedProtocol.data_received, threading.Event()
+
+    def busy(self: LimitedProtocol, data: bytes) -> None:
+        if not is_busy.is_set():
+            is_busy.set()
+            time.sleep(0.6)
+        read(self, data)
+
+    monkeypatch.setattr(LimitedProtocol, "data_received", busy)
+    ask = (
+        b"POST /v1/query HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 21\r\n\r\n"
+    )
+    with running(header_timeout_s=0.3) as gateway:
+        address = ("127.0.0.1", gateway.port)
+        with socket.create_connection(address, 10) as waiting, socket.create_connection(address, 10) as first:
+            first.sendall(ask + BODY)
+            assert is_busy.wait(10)
+            waiting.sendall(ask + BODY)
+            assert waiting.recv(4096).startswith(b"HTTP/1.1 200 ")
 
 
 def test_there_are_no_more_connections_than_files(monkeypatch: pytest.MonkeyPatch) -> None:
