@@ -214,6 +214,7 @@ def assemble_engine(
             config.default_timeout_s,
             config.max_prepared_bytes,
             max(config.num_image_workers - 1, 1),  # one worker is left for cheap pictures
+            config.share_pictures,
         ),
         metrics,
         adapters=Adapters(store) if store is not None else None,

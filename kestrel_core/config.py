@@ -25,6 +25,7 @@ RENAMED = {"weights_path": "model_path", "max_seq_length": "max_context"}  # nam
 SERVICE_LINK = re.compile(r"KESTREL_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)\w*)?)")
 TYPES = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 SWITCH = ("auto", "off", "required")
+SERVED_TIMEOUT_S = 60.0
 CHOICES = {
     "weights": ("checkpoint", "random"),
     "dtype": ("auto", "float32", "bfloat16", "float16"),
@@ -95,6 +96,7 @@ class RuntimeConfig:
         None, "positions the KV cache holds; two full contexts a sequence, or what fits"
     )
     prefix_cache: bool = _option(True, "share the KV of equal beginnings: pictures, prompts, answers")
+    share_pictures: bool = _option(False, "share the KV of equal pictures between salts; never that of texts")
     step_tokens: int | None = _option(
         None, "positions computed in a step before further prompts have to wait; 4096 on CUDA, 2048 on a CPU"
     )
@@ -103,8 +105,10 @@ class RuntimeConfig:
     max_prepared_bytes: int = _option(
         512 * 2**20, "bytes of decoded pictures that may wait before they are computed"
     )
-    priority_s: float = _option(10.0, "seconds of waiting that outweigh one step of priority")
-    default_timeout_s: float | None = _option(None, "deadline of requests that bring none")
+    priority_s: float = _option(2.0, "seconds of waiting that outweigh one step of priority")
+    default_timeout_s: float | None = _option(
+        None, f"deadline of requests that bring none; {SERVED_TIMEOUT_S:g} where Triton serves"
+    )
     image_workers: int | None = _option(
         None, "threads that decode pictures; half as many as there are cores, from 2 to 8"
     )
@@ -164,11 +168,13 @@ class RuntimeConfig:
     ) -> "RuntimeConfig":
         """From the environment, and for what that leaves out from the parameters of a Triton model.
 
-        The parameter `devices` is a list by comma: each instance of the model takes its own.
+        The parameter `devices` is a list by comma: each instance of the model takes its own. A caller of
+        Triton may be gone without being noticed, so here there is a deadline unless another one is given.
         """
         given = dict(parameters)
         devices = [name.strip() for name in given.pop("devices", "").split(",") if name.strip()]
         cls.from_strings(given)  # a wrong parameter is an error even where a variable takes its place
+        given.setdefault("default_timeout_s", str(SERVED_TIMEOUT_S))
         chosen = given | _from_variables(os.environ if environment is None else environment)
         if devices:
             chosen["device"] = _own_device(devices, instance, chosen.get("device"))

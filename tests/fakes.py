@@ -317,6 +317,7 @@ class FakeEngine:
         threads: bool = False,
         prepare_image: PrepareImage = fake_prepare,
         max_adapters: int = 0,
+        **sharing: bool,
     ) -> None:
         self.clock = Clock()
         self.workers = FakeWorkers()
@@ -327,6 +328,7 @@ class FakeEngine:
         self.scheduler = Scheduler(pool, PrefixCache(pool, prefix_cache), PAGE_SIZE, limits, self.slots)
         local, remote = (None, None) if threads else (self.local, self.remote)
         adapters = Adapters(self.source, local, remote, self.clock) if max_adapters else None
+        queue = (max_queue, max_queue_bytes, max_context, 10.0, default_timeout_s, max_prepared_bytes)
         self.loop = StepLoop(
             self.runtime,
             self.scheduler,
@@ -334,7 +336,7 @@ class FakeEngine:
             LANGUAGE,
             prepare_image,
             ThreadPoolExecutor(2) if threads else self.workers,
-            QueueLimits(max_queue, max_queue_bytes, max_context, 10.0, default_timeout_s, max_prepared_bytes),
+            QueueLimits(*queue, **sharing),
             Metrics(),
             self.clock,
             adapters,
@@ -352,12 +354,13 @@ class FakeEngine:
         priority: int = 0,
         timeout_s: float | None = None,
         cache_salt: str = "",
+        tenant: str = "",
         **arguments: Any,
     ) -> Heard:
         """Submit a request, greedy unless `settings` say otherwise."""
         parsed = parse_settings({"temperature": 0, **(settings or {})})
         request = Request(skill, arguments, image, parsed, "7", stream, priority, timeout_s, cache_salt)
-        return self.submit(request)
+        return self.submit(replace(request, tenant=tenant))
 
     def submit(self, request: Request) -> Heard:
         heard = Heard(request)

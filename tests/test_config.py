@@ -47,6 +47,7 @@ def test_every_option_can_be_a_text() -> None:
         max_context=100,
         kv_cache_tokens=1000,
         prefix_cache=False,
+        share_pictures=True,
         step_tokens=64,
         max_queue=9,
         max_queue_bytes=99,
@@ -248,3 +249,14 @@ def test_a_device_that_means_all_of_the_devices_leaves_each_instance_its_own(
 def test_a_parameter_nobody_knows_is_an_error() -> None:
     with pytest.raises(InvalidRequest, match="there is no option max_que"):
         RuntimeConfig.from_parameters({"max_que": "1"}, 0, {})
+
+
+def test_requests_to_triton_have_a_deadline_unless_another_or_none_is_given() -> None:
+    def served(parameters: dict[str, str], **environment: str) -> float | None:
+        return RuntimeConfig.from_parameters(parameters, 0, environment).default_timeout_s
+
+    assert served({}) == 60
+    assert served({"default_timeout_s": "5"}) == 5
+    assert served({}, KESTREL_DEFAULT_TIMEOUT_S="7.5") == 7.5
+    assert served({}, KESTREL_DEFAULT_TIMEOUT_S="none") is None
+    assert RuntimeConfig().default_timeout_s is None, "a caller in this process can end its request itself"

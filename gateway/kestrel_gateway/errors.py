@@ -113,15 +113,27 @@ class RateLimited(HttpError):
         self.after_s = after_s
 
 
+class TooManyAtOnce(RateLimited):
+    """One caller has as many requests open as it may have."""
+
+    reason = "too_many_at_once"
+
+
+class Full(RateLimited):
+    """All callers together have taken what room the gateway has."""
+
+    reason = "overloaded"
+
+
 class HeadersTooLarge(HttpError):
     reason = "headers_too_large"
     status = 431
 
 
 class Busy(HttpError):
-    """The gateway itself has no room at the moment."""
+    """The gateway itself cannot do its work at the moment."""
 
-    reason = "overloaded"
+    reason = "unavailable"
     status = 503
 
 

@@ -30,7 +30,7 @@ class House:
         self.options = options
         self.upstream = upstream if isinstance(upstream, Replicas) else Replicas.alone(upstream)
         tallies = Tallies(options.shared / "tallies.sqlite" if options.shared else None)
-        self.keys = Keys(options.api_keys, tallies)
+        self.keys = Keys(options.api_keys, tallies, options.max_caller_requests)
         self.memory = Memory(options.max_open_bytes)
         self.pictures = Pictures(options)
         self.drain = Drain(options.drain_s, options.exit_timeout_s)
@@ -93,7 +93,10 @@ class House:
         return OTHER
 
     async def admitted(self, request: Request, visit: Visit) -> Request:
-        """The request as it is sent: permitted, with its id, its place in the caller's trace, a deadline."""
+        """The request as it is sent: permitted, with its id, its place in the caller's trace, a deadline.
+
+        It says whose it is, so that callers share the engine evenly.
+        """
         if isinstance(request.image, bytes):
             visit.hold(len(request.image))
         check_request(request, self.options.inputs)
@@ -106,4 +109,5 @@ class House:
             request_id=visit.request_id,
             traceparent=visit.traceparent,
             timeout_s=request.timeout_s or self.options.timeout_s,
+            tenant=visit.caller,
         )

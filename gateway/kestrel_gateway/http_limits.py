@@ -5,6 +5,7 @@ connections, headers that are too long, too many or too slow, and what is no HTT
 """
 
 import asyncio
+from collections.abc import Callable
 from typing import Any, cast
 
 import httptools
@@ -14,11 +15,12 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from kestrel_core.protocol.errors import KestrelError
-from kestrel_gateway.errors import BadHttp, Busy, HeadersTooLarge, SlowSender, TargetTooLong, refusal
+from kestrel_gateway.errors import BadHttp, Full, HeadersTooLarge, SlowSender, TargetTooLong, refusal
 from kestrel_gateway.options import GatewayOptions
 
 MAX_PIPELINED = 16  # requests that a client sends before their turn; each costs memory
 LINGER_S = 2.0
+LOOK_S = 0.02
 LINGER_BYTES = 64 * 2**20
 
 
@@ -58,6 +60,7 @@ class LingeringTransport:
 
 class LimitedProtocol(HttpToolsProtocol):
     limits: GatewayOptions
+    note_refusal: Callable[[str], None]  # told why
 
     def __init__(
         self,
@@ -83,7 +86,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self.flow = FlowControl(self.transport)
         if len(self.connections) > self.limits.max_connections:
             limit = self.limits.max_connections
-            self._refuse(Busy(f"{limit:,} connections are open, which is the limit; try again"))
+            self._refuse(Full(f"{limit:,} connections are open, which is the limit; try again"))
             return
         self._start_timer()
 
@@ -185,7 +188,11 @@ class LimitedProtocol(HttpToolsProtocol):
         return self.cycle is not None and not self.cycle.response_complete
 
     def _start_timer(self) -> None:
-        self._timer = self.loop.call_later(self.limits.header_timeout_s, self._time_is_up)
+        self._timer = self.loop.call_later(self.limits.header_timeout_s, self._look_again)
+
+    def _look_again(self) -> None:
+        """If this process was busy for so long, what came meanwhile is read before anybody is called late."""
+        self._timer = self.loop.call_later(LOOK_S, self._time_is_up)
 
     def _stop_timer(self) -> None:
         if self._timer is not None:
@@ -204,6 +211,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def _refuse(self, error: KestrelError) -> None:
         """Say why, and close the connection; what was asked properly before is answered first."""
+        self.note_refusal(error.reason)
         self._stop_timer()
         if self._is_answering:
             if self.pipeline or (self.cycle.response_started and not self.has_read_all):
@@ -225,6 +233,7 @@ class LimitedProtocol(HttpToolsProtocol):
 NO_HTTP = "this is no HTTP/1.1 that can be read"
 
 
-def limited(options: GatewayOptions) -> type[asyncio.Protocol]:
+def limited(options: GatewayOptions, note_refusal: Callable[[str], None]) -> type[asyncio.Protocol]:
     """The protocol with these limits, as uvicorn takes it."""
-    return type("Limited", (LimitedProtocol,), {"limits": options})
+    note = staticmethod(note_refusal)
+    return type("Limited", (LimitedProtocol,), {"limits": options, "note_refusal": note})

@@ -1,6 +1,7 @@
 """The file of keys: TOML, checked strictly, so that a slip of the pen lets nobody in and locks nobody out.
 
-salt_cache = true                 # optional, for all keys: nobody learns from the cache what another asked
+salt_cache = true                 # optional, for all keys, and true unless said: nobody learns from the cache
+                                  # what another asked
 
 [[keys]]
 name = "alice"
@@ -9,6 +10,7 @@ requests_per_minute = 60          # these and what follows are optional
 concurrent = 4
 skills = ["query", "detect"]
 adapters = ["a@1"]
+priority = [-5, 10]               # the best and the worst that it may ask for; [0, 10] unless said
 """
 
 import hashlib
@@ -16,16 +18,19 @@ import re
 import secrets
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 from kestrel_core.protocol.errors import KestrelError
+from kestrel_core.protocol.fields import BY_NAME
 from kestrel_core.protocol.names import nearest, shown
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}")
 SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 MAX_COUNT = 1_000_000
+PRIORITY = BY_NAME["PRIORITY"].argument
+USUAL_PRIORITY = (0, int(PRIORITY.most or 0))  # nobody goes before others who was not told so
 PREFIX = "kestrel-"  # so that a key that is found somewhere says what it is
 
 
@@ -37,7 +42,8 @@ class Key:
     concurrent: int | None = None
     skills: frozenset[str] | None = None  # None is all of them
     adapters: frozenset[str] | None = None
-    salt_cache: bool = False
+    priority: tuple[int, int] = USUAL_PRIORITY  # the best and the worst that it may ask for
+    salt_cache: bool = True
 
     def salted(self, own: str) -> str:
         """A salt that nobody can guess who has not read the file. `own` is the one that the caller gave."""
@@ -72,7 +78,7 @@ def read_keys(path: Path) -> tuple[Key, ...]:
 
 def _parse(document: Mapping[str, Any]) -> tuple[Key, ...]:
     _check_names(document, ("keys", "salt_cache"), "the file")
-    salt_cache = _flag(document.get("salt_cache", False), "the file")
+    salt_cache = _flag(document.get("salt_cache", True), "the file")
     rows = document.get("keys", [])
     if not isinstance(rows, list) or not rows or not all(isinstance(row, dict) for row in rows):
         raise KestrelError('there is no key; each begins with a line [[keys]] and has name = "..."')
@@ -104,11 +110,12 @@ def _key(row: Mapping[str, Any], number: int, salt_cache: bool) -> Key:
         _count(row, "concurrent", who),
         _texts(row, "skills", who),
         _texts(row, "adapters", who),
+        _priorities(row.get("priority", list(USUAL_PRIORITY)), who),
         _flag(row.get("salt_cache", salt_cache), who),
     )
 
 
-FIELDS = ("name", "sha256", "requests_per_minute", "concurrent", "skills", "adapters", "salt_cache")
+FIELDS = tuple("sha256" if field.name == "digest" else field.name for field in fields(Key))
 
 
 def _check_names(given: Mapping[str, Any], known: Sequence[str], who: str) -> None:
@@ -121,6 +128,17 @@ def _flag(value: Any, who: str) -> bool:
     if not isinstance(value, bool):
         raise KestrelError(f"{who}: salt_cache must be true or false")
     return value
+
+
+def _priorities(value: Any, who: str) -> tuple[int, int]:
+    least, most = PRIORITY.least, PRIORITY.most
+    assert least is not None and most is not None
+    is_pair = isinstance(value, list) and len(value) == 2 and all(type(it) is int for it in value)
+    if not is_pair or not least <= value[0] <= value[1] <= most:
+        raise KestrelError(
+            f"{who}: priority must be the best and the worst that it may ask for, as in [{least}, {most}]"
+        )
+    return value[0], value[1]
 
 
 def _count(row: Mapping[str, Any], field: str, who: str) -> int | None:

@@ -1,4 +1,4 @@
-"""Who may ask, and how much. Without a file of keys everybody may, and all are one tenant.
+"""Who may ask, and how much. Without a file of keys everybody may, and a caller is an address.
 
 A caller is asked for its key before anything of its body is read, and counted then; what its key may ask is
 checked once the request is known. A key itself is never logged, echoed or kept, only the name of it.
@@ -7,6 +7,7 @@ checked once the request is known. A key itself is never logged, echoed or kept,
 import hmac
 import logging
 import sqlite3
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -19,8 +20,8 @@ from starlette.datastructures import Headers
 from kestrel_core.protocol.errors import KestrelError
 from kestrel_core.protocol.messages import Request
 from kestrel_core.protocol.names import shown
-from kestrel_gateway.errors import Busy, Forbidden, RateLimited, Unauthorized
-from kestrel_gateway.key_file import Key, digest_of, read_keys
+from kestrel_gateway.errors import Busy, Forbidden, RateLimited, TooManyAtOnce, Unauthorized
+from kestrel_gateway.key_file import USUAL_PRIORITY, Key, digest_of, read_keys
 from kestrel_gateway.tallies import Tallies
 from kestrel_gateway.visits import MODEL_READY
 
@@ -32,8 +33,11 @@ HOW = 'send it as "Authorization: Bearer KEY" or "X-Moondream-Auth: KEY"'
 
 
 class Keys:
-    def __init__(self, path: Path | None, tallies: Tallies) -> None:
+    def __init__(self, path: Path | None, tallies: Tallies, max_requests: int) -> None:
+        """`max_requests`: of one caller at once, in this process."""
         self._path = path
+        self._max_requests = max_requests
+        self._num_open = Counter[str]()  # requests of each caller
         self._keys = read_keys(path) if path else ()
         self._tallies = tallies
         self._windows = MovingWindowRateLimiter(tallies)
@@ -59,26 +63,50 @@ class Keys:
             self._identified(headers)
 
     @contextmanager
-    def admission(self, path: str, headers: Headers) -> Iterator[str]:
+    def admission(self, path: str, headers: Headers, address: str = "") -> Iterator[str]:
         """Lets a request in for as long as it takes. Gives its key's name; empty where no key is needed."""
-        if self._path is None or not is_guarded(path):
+        if not is_guarded(path):
             yield ""
-            return
-        key = self._identified(headers)
-        self._check_rate(key)
+        elif self._path is None:
+            with self._counted(address, "your address"):
+                yield ""
+        else:
+            key = self._identified(headers)
+            self._check_rate(key)
+            with self._counted(key.name, f"key {key.name}"), self._tallied(key):
+                yield key.name
+
+    @contextmanager
+    def _counted(self, caller: str, shown_as: str) -> Iterator[None]:
+        if self._num_open[caller] >= self._max_requests:
+            raise TooManyAtOnce(
+                f"{shown_as} has {self._max_requests:,} requests open, which is the limit; wait for answers"
+            )
+        self._num_open[caller] += 1
+        try:
+            yield
+        finally:
+            self._num_open[caller] -= 1
+            if not self._num_open[caller]:
+                del self._num_open[caller]
+
+    @contextmanager
+    def _tallied(self, key: Key) -> Iterator[None]:
+        """Counted over all workers, if the key has a limit."""
         if key.concurrent is None:
-            yield key.name
+            yield
             return
         self._begin(key, key.concurrent)
         try:
-            yield key.name
+            yield
         finally:
             with suppress(sqlite3.Error):  # nobody is left to be told
                 self._tallies.end(key.name)
 
     def permitted(self, name: str, request: Request) -> Request:
-        """The request, if the key of this name may ask it; salted, if the key says so."""
+        """The request, if the key of this name may ask it; salted, unless the key says otherwise."""
         if self._path is None:
+            _check_priority("who has no key", request.priority, USUAL_PRIORITY)
             return request
         key = self._named(name)
         if key is None:  # it came by a path that asks for no key, or its key was withdrawn meanwhile
@@ -92,6 +120,7 @@ class Keys:
             raise Forbidden(
                 f'key {key.name} may not use the adapter "{shown(adapter)}"; it may use {allowed}'
             )
+        _check_priority(f"key {key.name}", request.priority, key.priority)
         return replace(request, cache_salt=key.salted(request.cache_salt)) if key.salt_cache else request
 
     def usable(self, name: str, adapters: Iterable[str]) -> list[str]:
@@ -133,9 +162,15 @@ class Keys:
         with _stored():
             if self._tallies.begin(key.name, limit):
                 return
-        raise RateLimited(
+        raise TooManyAtOnce(
             f"key {key.name} has {limit:,} requests running, which is its limit; wait for one to end"
         )
+
+
+def _check_priority(who: str, asked: int, allowed: tuple[int, int]) -> None:
+    best, worst = allowed
+    if not best <= asked <= worst:
+        raise Forbidden(f"{who} may ask with a priority from {best} to {worst}, and this is {asked}")
 
 
 def is_guarded(path: str) -> bool:

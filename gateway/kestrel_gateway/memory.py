@@ -1,36 +1,56 @@
 """How many bytes of bodies and pictures all requests together hold, and no more than that."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from kestrel_gateway.errors import Busy
+from kestrel_gateway.errors import Full, TooManyAtOnce
 
 FREE_BYTES = 2**19  # of each request: small ones are let in beside however many large ones
+MAX_SHARE = 0.75  # of all bytes, that the requests of one caller may hold
 
 
 class Memory:
-    """Owns the count. Each request gives back what it held when it ends."""
+    """Owns the counts. Each request gives back what it held when it ends."""
 
     def __init__(self, max_bytes: int) -> None:
         self.num_bytes = 0
+        self._of_callers = Counter[str]()
         self._max_bytes = max_bytes
 
     @contextmanager
-    def share(self) -> Iterator[Callable[[int], None]]:
+    def share(self, caller: str = "") -> Iterator[Callable[[int], None]]:
         """For one request: call what it gives for every so many bytes that are kept from now on."""
-        size = 0
+        size = held = 0
 
         def take(count: int) -> None:
-            nonlocal size
-            more = max(0, size + count - FREE_BYTES) - max(0, size - FREE_BYTES)
-            if more and self.num_bytes + more > self._max_bytes:
-                raise Busy(
-                    f"requests of {self._max_bytes:,} bytes are open together, which is the limit; ask again"
-                )
+            nonlocal size, held
+            more = max(0, size + count - FREE_BYTES) - held
+            if more:
+                self._check(caller, held, more)
             size += count
-            self.num_bytes += more
+            held += more
+            self._add(caller, more)
 
         try:
             yield take
         finally:
-            self.num_bytes -= max(0, size - FREE_BYTES)
+            self._add(caller, -held)
+
+    def _check(self, caller: str, held: int, more: int) -> None:
+        if self.num_bytes + more > self._max_bytes:
+            raise Full(
+                f"requests of {self._max_bytes:,} bytes are open together, which is the limit; ask again"
+            )
+        own = self._of_callers[caller]
+        if own > held and own + more > MAX_SHARE * self._max_bytes:
+            raise TooManyAtOnce(
+                f"your open requests have {own:,} bytes, and the rest of the room is for others; "
+                "wait for answers before you ask again"
+            )
+
+    def _add(self, caller: str, count: int) -> None:
+        self.num_bytes += count
+        self._of_callers[caller] += count
+        if not self._of_callers[caller]:
+            del self._of_callers[caller]

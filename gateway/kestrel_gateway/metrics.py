@@ -190,6 +190,10 @@ class Metrics:
         if visit.request is not None:
             self._count_request(visit, visit.request.image)
 
+    def note_refusal(self, reason: str) -> None:
+        """Of what never became a visit."""
+        self._rejections.labels(reason).inc()
+
     def note_upstream(self, upstream: str, is_up: bool) -> None:
         self._upstream_up.labels(upstream).set(int(is_up))
 

@@ -73,8 +73,8 @@ class Reception:
             if is_counted:
                 self._house.drain.check()
             with (
-                self._house.keys.admission(visit.path, Headers(scope=scope)) as visit.key,
-                self._house.memory.share() as visit.hold,
+                self._house.keys.admission(visit.path, Headers(scope=scope), visit.address) as visit.key,
+                self._house.memory.share(visit.caller) as visit.hold,
             ):
                 await self._inside(scope, counted, tell)
         except (ClientGone, ClientDisconnect):

@@ -9,6 +9,7 @@ import signal
 import socket
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import ExitStack, asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import uvicorn
@@ -30,7 +31,7 @@ from kestrel_gateway.workers import run_workers
 
 log = logging.getLogger("kestrel.gateway")
 
-BACKLOG = 2048
+BACKLOG = 4096
 OTHER_FILES = 500
 CUT_OFF_S = 1  # for requests that are cut off to say so
 
@@ -71,7 +72,7 @@ def run(options: GatewayOptions) -> int:
     """Serve until a signal. Returns 0 if all requests were answered, 1 if some were cut off."""
     if options.api_keys is not None:
         read_keys(options.api_keys)  # so that a bad file is told once, before anything is started
-    allow_connections(options.max_connections)
+    options = replace(options, max_connections=allow_connections(options.max_connections))
     check_free(options.host, options.kserve_grpc_port)
     with ExitStack() as stack:
         doors = [stack.enter_context(listening(options.host, port)) for port in http_ports(options)]
@@ -98,12 +99,16 @@ def check_free(host: str, port: int | None) -> None:
         listening(host, port).close()
 
 
-def allow_connections(count: int) -> None:
-    """Each is an open file, of which many systems allow 1,024 unless asked for more."""
+def allow_connections(count: int) -> int:
+    """How many there can be, up to `count`. Each is an open file; many systems allow 1,024 unless asked."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = min(count + OTHER_FILES, hard) if hard != resource.RLIM_INFINITY else count + OTHER_FILES
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    fitting = max(1, wanted - OTHER_FILES)
+    if fitting < count:
+        log.warning("%d files may be open, so %d connections may, and not %d", wanted, fitting, count)
+    return fitting
 
 
 def answer_at(options: GatewayOptions, doors: Sequence[socket.socket]) -> int:
@@ -137,12 +142,14 @@ async def serve_house(
 def server_config(house: House, observers: Sequence[Observer] = ()) -> uvicorn.Config:
     return uvicorn.Config(
         make_app(house, observers),
-        http=limited(house.options),
+        http=limited(house.options, house.metrics.note_refusal),
         ws="none",
         lifespan="off",
         log_config=None,
         access_log=False,
         server_header=False,
+        # Who is believed about other addresses than its own has to be named.
+        proxy_headers="FORWARDED_ALLOW_IPS" in os.environ,
         timeout_graceful_shutdown=CUT_OFF_S,
         timeout_keep_alive=house.options.idle_timeout_s,
     )

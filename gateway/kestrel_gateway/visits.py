@@ -3,6 +3,7 @@
 Never a picture, a prompt or an answer.
 """
 
+import ipaddress
 import re
 import secrets
 import time
@@ -44,6 +45,7 @@ class Visit:
     route: str = ""  # the path as the table of routes has it; empty where it has none
     began: float = field(default_factory=time.monotonic)
     key: str = ""  # the name of the caller's key; empty where there are none
+    address: str = ""  # of the caller, as `address_of` tells it
     skill: str = ""
     model: str = ""
     adapter: str = ""  # as the server lists it; "other", where it lists none of that name
@@ -64,6 +66,11 @@ class Visit:
     @property
     def is_probe(self) -> bool:
         return self.path.startswith(PROBES) or MODEL_READY.fullmatch(self.path) is not None
+
+    @property
+    def caller(self) -> str:
+        """Who shares the engine with other callers: a key, or an address where there are none."""
+        return f"key {self.key}" if self.key else f"address {self.address}"
 
     @property
     def ttft_s(self) -> float | None:
@@ -102,10 +109,23 @@ def begin_visit(headers: Headers, method: str, path: str, observers: Sequence[Ob
         traceparent=traceparent,
         tracestate=headers.get("tracestate", "") if traceparent else "",
         observers=observers,
+        address=address_of(connection.client.host if connection.client else ""),
     )
     for observer in observers:
         observer.began(visit)
     return visit
+
+
+def address_of(host: str) -> str:
+    """An address as one caller has it: of IPv6 the first half, since the second is anybody's to choose."""
+    try:
+        address = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return host[:64]
+    if isinstance(address, ipaddress.IPv6Address):
+        known = address.ipv4_mapped
+        return str(known) if known else str(ipaddress.ip_network((address, 64), strict=False))
+    return str(address)
 
 
 def visit_of(connection: HTTPConnection) -> Visit:

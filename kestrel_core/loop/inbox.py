@@ -4,7 +4,7 @@ Any thread may use it: all of its state is under one lock.
 """
 
 import threading
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -17,6 +17,7 @@ from kestrel_core.skills.spec import SkillSpec
 
 Sink = Callable[[Event], None]
 PhaseName = Literal["queue", "image", "vision", "prefill", "decode"]
+MAX_SHARE = 0.75  # of the queue, that one tenant may have
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,7 @@ class Ticket:
     num_bytes: int  # of the picture, as it came in
     arrived_s: float
     order: float  # the lowest is served first: the time of arrival, moved by the priority
+    picture_salt: str = ""  # of its picture's KV; the request's own, unless all salts share pictures
     adapter: Adapter | None = None  # once it is found, which is before anything is prepared
     prepared: PreparedRequest | None = None
     sequence: Sequence | None = None
@@ -110,6 +112,8 @@ class Inbox:
         self._changed = threading.Condition()
         self._calls: deque[Callable[[], None]] = deque()
         self._open: set[Ticket] = set()
+        self._queued = Counter[str]()  # how many of each tenant, and how many bytes of their pictures
+        self._queued_bytes = Counter[str]()
         self.num_queued = 0
         self.queued_bytes = 0
         self.is_closed = False
@@ -134,8 +138,7 @@ class Inbox:
         with self._changed:
             self._refuse_if_full(ticket)
             self._open.add(ticket)
-            self.num_queued += 1
-            self.queued_bytes += ticket.num_bytes
+            self._count(ticket, 1)
 
     def begin(self, ticket: Ticket) -> None:
         """The request does not wait in the queue any more."""
@@ -194,12 +197,36 @@ class Inbox:
                 f"{self.queued_bytes:,} bytes of pictures wait, and {self._max_queued_bytes:,} may "
                 "(max_queue_bytes); try again later"
             )
+        if ticket.request.tenant:
+            self._refuse_if_greedy(ticket)
+
+    def _refuse_if_greedy(self, ticket: Ticket) -> None:
+        """Whoever floods the queue leaves room in it for others."""
+        queued, queued_bytes = self._queued[ticket.request.tenant], self._queued_bytes[ticket.request.tenant]
+        if queued >= max(1, int(MAX_SHARE * self._max_queued)):
+            raise Overloaded(
+                f"{queued} requests of this caller wait, and the rest of the queue is for others; "
+                "wait for answers before you ask again"
+            )
+        if queued and queued_bytes + ticket.num_bytes > MAX_SHARE * self._max_queued_bytes:
+            raise Overloaded(
+                f"{queued_bytes:,} bytes of this caller's pictures wait, and the rest of the room is for "
+                "others; wait for answers before you ask again"
+            )
 
     def _unqueue(self, ticket: Ticket) -> None:
         if ticket.queued:
             ticket.queued = False
-            self.num_queued -= 1
-            self.queued_bytes -= ticket.num_bytes
+            self._count(ticket, -1)
+
+    def _count(self, ticket: Ticket, change: int) -> None:
+        tenant, num_bytes = ticket.request.tenant, change * ticket.num_bytes
+        self.num_queued += change
+        self.queued_bytes += num_bytes
+        self._queued[tenant] += change
+        self._queued_bytes[tenant] += num_bytes
+        if not self._queued[tenant]:
+            del self._queued[tenant], self._queued_bytes[tenant]
 
 
 def _ms(seconds: float) -> float:

@@ -124,7 +124,7 @@ class Preparation:
             return PreparedRequest(prompt, None, length)
         began_s = self._clock()
         image = self._prepare_image(
-            request.image, lambda key, cost: self._may_decode(ticket, key, cost), request.cache_salt
+            request.image, lambda key, cost: self._may_decode(ticket, key, cost), ticket.picture_salt
         )
         if image is None:
             return None
@@ -188,9 +188,13 @@ class Preparation:
 
 
 def root_of(ticket: Ticket, image_key: str | None) -> Hashable:
-    """What every position depends on, and the salt: sequences of different roots share no KV."""
+    """What every position depends on, and the salt: sequences of different roots share no KV.
+
+    The text behind a picture has a salt of its own, since all salts may share pictures.
+    """
     adapter = ticket.adapter  # it counts by what it is, whatever name it was asked for by
-    return ticket.request.cache_salt, adapter.identity if adapter is not None else None, image_key
+    salt = ticket.request.cache_salt if image_key is None else ticket.picture_salt
+    return salt, adapter.identity if adapter is not None else None, image_key
 
 
 def make_sequence(ticket: Ticket, prepared: PreparedRequest, language: Language) -> Sequence:
@@ -213,6 +217,8 @@ def make_sequence(ticket: Ticket, prepared: PreparedRequest, language: Language)
         adapter=ticket.adapter,
         sampling=_sampling(request.settings, ticket.skill.greedy, language.config.dialog),
         order=ticket.order,
+        tenant=request.tenant,
+        text_salt=request.cache_salt if image else "",
     )
 
 

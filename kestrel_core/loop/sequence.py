@@ -87,6 +87,8 @@ class Sequence:
     adapter: Adapter | None = None
     sampling: Sampling = GREEDY
     order: float = 0.0  # the lowest is served first; see Scheduler.admit
+    tenant: str = ""  # whose it is; see `scheduler.shares`
+    text_salt: str = ""  # the salt of what follows a picture that all salts share
 
     running: Running = NOT_RUNNING  # its slot and pages, while it has them
     prefix: Any = None  # the locked part of its pages, which the prefix cache owns

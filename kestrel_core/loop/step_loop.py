@@ -46,6 +46,7 @@ class QueueLimits:
     default_timeout_s: float | None
     max_prepared_bytes: int
     max_costly: int = 1  # costly pictures that are decoded at once
+    share_pictures: bool = False  # between salts
 
 
 class StepLoop:
@@ -106,7 +107,8 @@ class StepLoop:
             )
         now = self._clock()
         order = now + request.priority * self._limits.priority_s
-        ticket = Ticket(request, sink, skill, source_bytes(request.image), now, order)
+        salt = "" if self._limits.share_pictures else request.cache_salt
+        ticket = Ticket(request, sink, skill, source_bytes(request.image), now, order, salt)
         self._inbox.add(ticket)
         timeout_s = request.timeout_s if request.timeout_s is not None else self._limits.default_timeout_s
         if timeout_s is not None:

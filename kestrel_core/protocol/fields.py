@@ -153,7 +153,9 @@ PARAMETERS = {
             str,
             "rows of SPATIAL_REFS as a JSON string, since HTTP JSON cannot carry nested lists",
         ),
-        Argument("timeout", int, "microseconds that the request may take; 0 is no limit", least=0),
+        Argument(
+            "timeout", int, "microseconds that the request may take; 0 is the server's default", least=0
+        ),
         Argument(
             "cache_salt",
             str,
@@ -165,6 +167,12 @@ PARAMETERS = {
             str,
             "W3C trace context: the caller's span; one that cannot be read is ignored",
             max_bytes=55,
+        ),
+        Argument(
+            "tenant",
+            str,
+            "whose request it is: tenants that wait share the queue and the slots evenly",
+            max_bytes=128,
         ),
     )
 }

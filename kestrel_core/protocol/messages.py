@@ -60,6 +60,7 @@ class Request:
     timeout_s: float | None = None
     cache_salt: str = ""  # requests of different salts share no cached KV and no cached picture
     traceparent: str = ""  # the caller's span, in W3C's form
+    tenant: str = ""  # whose it is: tenants share the queue and the slots evenly
 
 
 def check_request(request: Request, limits: InputLimits) -> None:

@@ -79,6 +79,8 @@ def encode_request(request: Request) -> tuple[dict[str, list[Any]], dict[str, st
         parameters["cache_salt"] = PARAMETERS["cache_salt"].check(request.cache_salt)
     if request.traceparent:
         parameters["traceparent"] = request.traceparent
+    if request.tenant:
+        parameters["tenant"] = PARAMETERS["tenant"].check(request.tenant)
     return tensors, parameters
 
 
@@ -125,6 +127,7 @@ def decode_request(
         timeout_s=_timeout_s(timeout_us or parameters.get("timeout", 0)),
         cache_salt=PARAMETERS["cache_salt"].check(parameters.get("cache_salt", "")),
         traceparent=parse_traceparent(parameters.get("traceparent")),
+        tenant=PARAMETERS["tenant"].check(parameters.get("tenant", "")),
     )
 
 

@@ -18,20 +18,20 @@ from dataclasses import dataclass
 from kestrel_core.loop.sequence import GO_ON, Outcome, Sequence
 from kestrel_core.loop.step import NOT_RUNNING, Adapter, Input, Readout, Running, Sample, Span, StepPlan
 from kestrel_core.protocol.errors import EngineFailed, KestrelError, caused
-from kestrel_core.scheduler.adapter_slots import LAST, AdapterSlots, Place
+from kestrel_core.scheduler.adapter_slots import AdapterSlots
 from kestrel_core.scheduler.lost_reply import LostReply
+from kestrel_core.scheduler.page_keys import page_keys
 from kestrel_core.scheduler.pages import PagePool
 from kestrel_core.scheduler.prefix_cache import PrefixCache
+from kestrel_core.scheduler.shares import Shares
 from kestrel_core.scheduler.waiting import Entry, Waiting
 
 LOOKAHEAD = 32  # so many waiting sequences are looked at if the first ones wait for an image being computed
-
 
 # A step makes one of these for each sequence. A plain tuple takes a tenth of the time of a named one.
 Reading = tuple[Sequence, int, int, int]  # a launched readout: its sequence, epoch, slot and its span's stop
 Update = tuple[Sequence, Outcome, KestrelError | None]  # what a step did for a sequence
 new_span = Span.__new__  # a step makes as many of these, and `Span(...)` takes half as long again
-NO_ADAPTER: dict[str | None, Place] = {None: LAST}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,7 @@ class Scheduler:
         self._page_size = page_size
         self._limits = limits
         self._waiting = Waiting()
+        self._shares = Shares()
         self._running: list[Sequence] = []  # in the order in which they are served
         self._free_slots = list(range(limits.max_running, 0, -1))
         self._in_flight: deque[list[Reading]] = deque()
@@ -92,8 +93,8 @@ class Scheduler:
     def admit(self, sequence: Sequence) -> None:
         """Queue it. The lowest `order` is served first: a time of arrival, moved by the priority in seconds.
 
-        The order of two sequences never changes, so ageing costs nothing: one that came early enough stands
-        before a later one of better priority.
+        Between two sequences of a tenant that never changes: one that came early enough stands before a later
+        one of better priority. Between tenants see `Shares`.
         """
         assert sequence.adapter is None or self.adapter_slots.max_adapters, "there is no room for adapters"
         self._waiting.add(sequence)
@@ -102,6 +103,8 @@ class Scheduler:
         """The next step, or None when nothing can be computed until somebody joins or an adapter is there."""
         if self.adapter_slots.max_adapters:
             self._allot_adapters()
+        if self._waiting and not self._free_slots:
+            self._yield_slot()
         num_preemptions = self.num_preemptions
         max_context, page_size = self._limits.max_context, self._page_size
         spans: list[Span] = []
@@ -185,6 +188,7 @@ class Scheduler:
         slots = sorted(self._free_slots + [s.slot for s in self._running])
         assert slots == list(range(1, self._limits.max_running + 1)), "a slot is lost or used twice"
         self._waiting.check()
+        self._shares.check(self._running)
         roots = {s.root for s in self._running if len(s.prefix.pages) * self._page_size < s.image_length}
         assert self._building <= roots, "an image is awaited that no sequence computes"
         self.adapter_slots.check((s.adapter, s.running.adapter) for s in self._running)
@@ -195,6 +199,14 @@ class Scheduler:
         firsts = self._waiting.firsts()
         loads = self.adapter_slots.allot({identity: place for identity, (place, _) in firsts.items()})
         self._loads += ((index, firsts[identity][1]) for index, identity in loads)
+
+    def _yield_slot(self) -> None:
+        """Preempt one of a tenant that has several slots for a tenant that waits and has none."""
+        entry = self._waiting.first(dict(self.adapter_slots.usable()), self._shares.place)
+        if entry is not None and entry[2].root not in self._building:
+            last = self._shares.who_yields_to(entry, self._running)
+            if last is not None:
+                self.preempt(last)
 
     def _make_room(self, sequence: Sequence) -> bool:
         """Allocate pages for the known inputs and one more position, preempting the last if there are none.
@@ -245,9 +257,9 @@ class Scheduler:
         if not self._waiting or not self._free_slots:
             return
         aside: list[Entry] = []
-        usable = NO_ADAPTER | dict(self.adapter_slots.usable())
+        usable = dict(self.adapter_slots.usable())
         while self._free_slots and len(aside) < LOOKAHEAD:
-            entry = self._waiting.take(usable)
+            entry = self._waiting.take(usable, self._shares.place)
             if entry is None:
                 break
             sequence = entry[2]
@@ -263,7 +275,7 @@ class Scheduler:
     def _start(self, sequence: Sequence, budget: int, step_is_taken: bool) -> bool:
         """Match a prefix, allocate the other pages and acquire a slot, or change nothing and return False."""
         # At least one position has to be computed: the readout needs its hidden state.
-        keys = self._keys(sequence, (sequence.length - 1) // self._page_size)
+        keys = page_keys(sequence, self._page_size, (sequence.length - 1) // self._page_size)
         prefix = self.prefix_cache.match(sequence.root, keys)
         cached = len(prefix.pages) * self._page_size
         if cached < sequence.image_length and step_is_taken and budget < sequence.image_length:
@@ -279,6 +291,7 @@ class Scheduler:
         slot, index = self._free_slots.pop(), self.adapter_slots.pin(sequence.adapter)
         sequence.running = Running(slot, [*prefix.pages, *pages], sequence.sampling, index)
         sequence.prefix = prefix
+        self._shares.acquire(sequence.tenant)
         sequence.computed = sequence.verified = cached
         if not sequence.num_preemptions:
             sequence.cached_tokens = cached
@@ -351,19 +364,12 @@ class Scheduler:
             pages = self.pool.allocate(count)
         return pages
 
-    def _keys(self, sequence: Sequence, num_pages: int) -> list[Hashable]:
-        """One key for each page. An image prefix ends with a page, and is the same for all of one root."""
-        size = self._page_size
-        of_image = sequence.image_length // size
-        inputs = sequence.inputs
-        of_text = (tuple(inputs[at * size : (at + 1) * size]) for at in range(num_pages - of_image))
-        return [*range(min(of_image, num_pages)), *of_text]
-
     def _share(self, sequence: Sequence) -> None:
         """Let others match the prompt from now on. Its full pages now belong to the cache, and are locked."""
         num_pages, pages = sequence.verified // self._page_size, sequence.running.pages
         before = len(sequence.prefix.pages)
-        prefix = self.prefix_cache.insert(sequence.root, self._keys(sequence, num_pages), pages[:num_pages])
+        keys = page_keys(sequence, self._page_size, num_pages)
+        prefix = self.prefix_cache.insert(sequence.root, keys, pages[:num_pages])
         self.prefix_cache.lock(prefix)
         self.prefix_cache.unlock(sequence.prefix)
         self.pool.free(pages[before : len(prefix.pages)])
@@ -381,7 +387,7 @@ class Scheduler:
     def _release(self, sequence: Sequence) -> None:
         num_pages, pages = min(sequence.verified, sequence.length) // self._page_size, sequence.running.pages
         if num_pages > len(sequence.prefix.pages):
-            keys = self._keys(sequence, num_pages)
+            keys = page_keys(sequence, self._page_size, num_pages)
             self.prefix_cache.insert(sequence.root, keys, pages[:num_pages])
         if len(sequence.prefix.pages) * self._page_size < sequence.image_length:  # it was computing the image
             self._building.discard(sequence.root)
@@ -390,4 +396,5 @@ class Scheduler:
         self._free_slots.append(sequence.slot)
         self.adapter_slots.unpin(sequence.adapter)
         self._running.remove(sequence)
+        self._shares.release(sequence.tenant)
         sequence.running, sequence.prefix, sequence.computed = NOT_RUNNING, None, 0

@@ -121,7 +121,7 @@ def test_connections_over_the_limit_are_told_so(gateway: Running) -> None:
         for door in doors:
             door.sendall(GET + b"\r\n")
             assert door.recv(1000).startswith(b"HTTP/1.1 200")
-        assert refusal(spoken(gateway, GET + b"\r\n")) == (503, "overloaded")
+        assert refusal(spoken(gateway, GET + b"\r\n")) == (429, "overloaded")
     finally:
         for door in doors:
             door.close()

@@ -44,6 +44,10 @@ def test_everything_that_a_key_may_say(tmp_path: Path) -> None:
         (one('skills = "query"'), "skills must be a list of names"),
         (one("skills = []"), "skills is empty"),
         (one("adapters = [1]"), "adapters must be a list of names"),
+        (one("priority = -5"), "priority must be the best and the worst that it may ask for"),
+        (one("priority = [5, -5]"), "as in [-10, 10]"),
+        (one("priority = [-11, 0]"), "as in [-10, 10]"),
+        (one("priority = [true, 5]"), "as in [-10, 10]"),
         (one("salt_cache = 1"), "salt_cache must be true or false"),
         (one(sha256="xy"), "key alice: sha256 must be 64 hex digits"),
         (one(name="a b"), "key 1 of the file: name is 'a b'"),
@@ -67,6 +71,7 @@ def test_the_file_that_the_documentation_shows_is_taken(tmp_path: Path) -> None:
     path.write_text(page.partition("```toml\n")[2].partition("```")[0])
     [alice] = read_keys(path)
     assert (alice.name, alice.requests_per_minute, alice.salt_cache) == ("alice", 60, False)
+    assert alice.priority == (-5, 10)
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import random
 from typing import Any
 
 import pytest
-from fakes import FakeEngine, Heard
+from fakes import IMAGE_LENGTH, PAGE_SIZE, FakeEngine, Heard
 
 from kestrel_core.loop.step import StepPlan
 
@@ -37,6 +37,21 @@ def test_a_request_does_not_wait_for_another_salt_s_picture() -> None:
     engine.step()
     assert engine.runtime.num_images == 2, "the third waits for the second"
     engine.run_until_idle()
+    engine.check_idle()
+
+
+def test_where_pictures_are_shared_texts_are_not() -> None:
+    engine = FakeEngine(share_pictures=True)
+
+    def ask(salt: str, image: bytes | None = b"cat") -> int:
+        heard = engine.ask(image=image, question="why is it so, and why not?", cache_salt=salt)
+        engine.run_until_idle()
+        return cached(heard)
+
+    picture = IMAGE_LENGTH - IMAGE_LENGTH % PAGE_SIZE
+    assert [ask("one"), ask("two"), ask("")] == [0, picture, picture]
+    assert ask("two") > picture, "its own text"
+    assert [ask("one", None), ask("two", None)] == [0, 0]
     engine.check_idle()
 
 

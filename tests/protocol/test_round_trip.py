@@ -62,6 +62,7 @@ REQUESTS = st.builds(
     stream=st.booleans(),
     priority=st.integers(-10, 10),
     cache_salt=st.just("") | TEXT,
+    tenant=st.just("") | TEXT,
     traceparent=st.sampled_from(("", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")),
 )
 
