@@ -32,7 +32,8 @@ class Reception:
             if scope["type"] == "lifespan":
                 await self._inside(scope, receive, send)
             return
-        visit = begin_visit(Headers(scope=scope), scope["method"], scope["path"], self._observers)
+        host = scope["client"][0] if scope.get("client") else ""
+        visit = begin_visit(Headers(scope=scope), scope["method"], scope["path"], host, self._observers)
         scope["visit"], scope["app"] = visit, self  # a router without an app would write errors of its own
         drain = self._house.drain
         is_counted = not visit.is_probe

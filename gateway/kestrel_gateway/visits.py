@@ -100,7 +100,10 @@ class Visit:
         self.latency_s = time.monotonic() - self.began
 
 
-def begin_visit(headers: Headers, method: str, path: str, observers: Sequence[Observer] = ()) -> Visit:
+def begin_visit(
+    headers: Headers, method: str, path: str, host: str, observers: Sequence[Observer] = ()
+) -> Visit:
+    """`host`: the address that the request comes from; empty if it is not known."""
     given, traceparent = headers.get("x-request-id", ""), parse_traceparent(headers.get("traceparent", ""))
     visit = Visit(
         request_id=given if REQUEST_ID.fullmatch(given) else secrets.token_hex(12),
@@ -109,7 +112,7 @@ def begin_visit(headers: Headers, method: str, path: str, observers: Sequence[Ob
         traceparent=traceparent,
         tracestate=headers.get("tracestate", "") if traceparent else "",
         observers=observers,
-        address=address_of(connection.client.host if connection.client else ""),
+        address=address_of(host),
     )
     for observer in observers:
         observer.began(visit)

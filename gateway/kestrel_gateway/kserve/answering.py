@@ -39,10 +39,10 @@ class Answering:
         self._observers = observers
 
     async def answer(
-        self, data: bytes, path: str, headers: Headers, left_s: float | None, reply: Reply
+        self, data: bytes, path: str, headers: Headers, host: str, left_s: float | None, reply: Reply
     ) -> None:
         """`left_s`: what is left of the call's own deadline. Errors of the request are told by the reply."""
-        visit = begin_visit(headers, "POST", path, self._observers)
+        visit = begin_visit(headers, "POST", path, host, self._observers)
         visit.route = path
         self.house.drain.num_open += 1
         try:
@@ -65,7 +65,10 @@ class Answering:
         id, house = "", self.house
         try:
             house.drain.check()
-            with house.keys.admission(visit.path, headers) as visit.key, house.memory.share() as visit.hold:
+            with (
+                house.keys.admission(visit.path, headers, visit.address) as visit.key,
+                house.memory.share(visit.caller) as visit.hold,
+            ):
                 visit.hold(len(data))
                 message = parse(data)
                 id = message.id[:MAX_ID]  # of an error too, so that it finds its request

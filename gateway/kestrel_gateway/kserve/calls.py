@@ -7,6 +7,7 @@ a response too, and the stream goes on. Whoever cancels the call, or goes, cance
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
+from urllib.parse import unquote
 
 import grpc  # type: ignore[import-untyped]
 from google.protobuf.json_format import ParseDict
@@ -26,6 +27,7 @@ from kestrel_gateway.kserve.description import (
 )
 from kestrel_gateway.kserve.refusals import grpc_status, wire_text
 from kestrel_gateway.kserve.stream_call import StreamCall
+from kestrel_gateway.visits import address_of
 
 SERVICE = service_pb2.DESCRIPTOR.services_by_name["GRPCInferenceService"]
 HEALTH = ("ServerLive", "ServerReady", "ModelReady")  # which balancers ask, who have no key
@@ -89,7 +91,8 @@ class Calls:
             try:
                 if name in HEALTH:
                     return answer(request)
-                with self._house.keys.admission(path_of(name), headers_of(context)):
+                address = address_of(host_of(context))
+                with self._house.keys.admission(path_of(name), headers_of(context), address):
                     return answer(request)
             except KestrelError as error:
                 await refuse(context, error)
@@ -110,7 +113,9 @@ class Calls:
         try:
             self._house.keys.check(path, headers)
             data = await anext(requests, b"")
-            await self._answering.answer(data, path, headers, context.time_remaining(), reply)
+            await self._answering.answer(
+                data, path, headers, host_of(context), context.time_remaining(), reply
+            )
         except KestrelError as error:
             await refuse(context, error)
         return await reply.given(context)
@@ -121,7 +126,9 @@ class Calls:
 
         async def answer(data: bytes) -> None:
             reply = StreamReply(call.write)
-            await self._answering.answer(data, path, headers, context.time_remaining(), reply)
+            await self._answering.answer(
+                data, path, headers, host_of(context), context.time_remaining(), reply
+            )
 
         try:
             self._house.keys.check(path, headers)  # before anything that was sent is read
@@ -190,6 +197,12 @@ def headers_of(context: Context) -> Headers:
         for name, it in given
     ]
     return Headers(raw=raw)
+
+
+def host_of(context: Context) -> str:
+    """The address that a call comes from: gRPC has `ipv4:HOST:PORT`, and `ipv6:[HOST]:PORT` quoted."""
+    _, _, place = unquote(context.peer()).partition(":")
+    return place.rpartition(":")[0].strip("[]")
 
 
 async def refuse(context: Context, error: KestrelError) -> None:

@@ -34,7 +34,7 @@ class Asked:
 async def admitted(house: House, asked: Asked, visit: Visit, left_s: float | None = None) -> Request:
     """The request as it is sent. `left_s`: what is left of the deadline that the call itself has."""
     parameters = {name: value for name, value in asked.parameters.items() if name not in UNSEEN}
-    request = decode_request(asked.tensors, asked.id, parameters=parameters)
+    request = decode_request(asked.tensors, asked.id, parameters=parameters, limits=house.options.inputs)
     check_skill(house, request.skill)
     if request.image is not None:
         await house.picture(request.image)  # for its size: bytes stay as they are
