@@ -9,6 +9,7 @@ from rich.console import Console
 
 from kestrel_core.protocol.errors import InvalidRequest
 from kestrel_core.triton.restrictions import SECRET_VARIABLE
+from kestrel_core.triton.runs import STATUS_VARIABLE
 from kestrel_gateway.options import LIMITS, GatewayOptions, read_limits
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ def options_from(given: argparse.Namespace) -> GatewayOptions:
         log_format=given.log_format,
         image_hosts=tuple(host.strip() for host in given.allow_image_hosts.split(",") if host.strip()),
         secret=os.environ.get(SECRET_VARIABLE, ""),
+        run_status=Path(status) if (status := os.environ.get(STATUS_VARIABLE)) else None,
         **read_limits(given.limit),
     )
 

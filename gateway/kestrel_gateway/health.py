@@ -21,14 +21,18 @@ async def answer_live(house: House, http: HttpRequest) -> Response:
 
 
 async def answer_ready(house: House, http: HttpRequest) -> Response:
-    """503 from the moment of SIGTERM, before the first real answer, and while nobody behind us answers."""
+    """503 from the moment of SIGTERM, before the first real answer, and while nobody behind us answers.
+
+    A program that keeps dying is told in both cases: between two deaths it may answer.
+    """
+    looping = house.keeper.told()
     try:
         if house.drain.is_draining:
             raise ShuttingDown("this server is ending")
         house.upstream.check()
     except KestrelError as error:
-        return refusal(error)
-    return JSONResponse({"status": "ok"})
+        return refusal(type(error)(f"{error}; {looping}") if looping else error)
+    return JSONResponse({"status": "ok", "warning": looping} if looping else {"status": "ok"})
 
 
 async def answer_metrics(house: House, http: HttpRequest) -> Response:

@@ -28,6 +28,7 @@ class GatewayOptions:
     log_format: Literal["text", "json"] = "text"
     image_hosts: tuple[str, ...] = ()  # whose pictures may be fetched
     secret: str = ""  # that Triton asks for
+    run_status: Path | None = None  # a file in which `kestrel serve` tells what it keeps running
     shared: Path | None = None  # a folder for what several workers count together; each alone without it
 
     timeout_s: float = _limit(60.0, "deadline of a request that names none")
