@@ -97,7 +97,7 @@ def test_a_killed_stub_is_told_to_its_clients_and_replaced(fragile: Served) -> N
     until(lambda: answers_again(fragile), 60)
     assert fragile.ask(**SHORT)[0]["answer"] == before
     assert fragile.process.poll() is None
-    assert "the process that runs the model has died; starting it again" in fragile.log.read_text()
+    assert "the process that runs the model has died" in fragile.log.read_text()
     assert not any(Path(region).exists() for region in left_behind)
 
 
@@ -116,7 +116,7 @@ def test_a_server_that_is_killed_is_replaced(fragile: Served) -> None:
     os.kill(server_id, signal.SIGKILL)
     until(lambda: fragile.children() not in ([], [server_id]), 60)
     until(lambda: answers_again(fragile), 60)
-    assert "the server ended (SIGKILL), 3 times in a row; starting it again in 2 s" in fragile.log.read_text()
+    assert "the server ended (SIGKILL)" in fragile.log.read_text()
     assert left_behind and not any(Path(region).exists() for region in left_behind)
 
 
