@@ -13,6 +13,7 @@ import torch
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.intake import hub
 from kestrel_core.intake.adapters import AdapterStore
+from kestrel_core.intake.checksums import verify_weights
 from kestrel_core.intake.image_limits import ImageLimits
 from kestrel_core.intake.image_preparer import ImagePreparer
 from kestrel_core.intake.models import MODELS, find_model
@@ -346,13 +347,17 @@ def open_model(config: RuntimeConfig, progress: Progress | None = None) -> Loade
             return _random_model(
                 config, load_config(Path(config.model_path), default), tokenizer, device, dtype
             )
-        return load_model(Path(config.model_path), tokenizer, device, dtype, default, progress)
-    if config.weights == "random":
+        path = Path(config.model_path)
+    elif config.weights == "random":
         return _random_model(config, find_model(config.model).config, tokenizer, device, dtype)
-    if known and known.folder:
-        return load_model(known.folder, tokenizer, device, dtype, default, progress)
-    files = hub.fetch_model(config.model, progress, config.revision)
-    return load_model(files.folder, tokenizer or files.tokenizer, device, dtype, default, progress)
+    elif known and known.folder:
+        path = known.folder
+    else:
+        files = hub.fetch_model(config.model, progress, config.revision)
+        path, tokenizer = files.folder, tokenizer or files.tokenizer
+    if config.verify_weights:
+        verify_weights(path, progress)
+    return load_model(path, tokenizer, device, dtype, default, progress)
 
 
 def load_model(

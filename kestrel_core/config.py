@@ -67,6 +67,9 @@ class RuntimeConfig:
     )
     tokenizer_path: str | None = _option(None, "tokenizer.json, where it is not beside the checkpoint")
     weights: str = _option("checkpoint", "checkpoint, or random: seeded weights of the model's shape")
+    verify_weights: bool = _option(
+        False, "compare the SHA-256 of the weights with the one recorded beside them, before they are loaded"
+    )
     seed: int = _option(0, "of random weights")
     device: str = _option("cuda", "cuda, cuda:N or cpu")
     dtype: str = _option("auto", "auto (bfloat16 on CUDA, float32 on CPU), float32, bfloat16 or float16")

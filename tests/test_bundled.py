@@ -37,7 +37,8 @@ def test_random_weights_of_its_shape_are_still_to_be_had() -> None:
 
 def test_it_is_small_and_goes_into_the_wheel() -> None:
     files = {path.name: path.stat().st_size for path in FOLDER.iterdir() if path.is_file()}
-    assert set(files) == {"model.safetensors", "config.json", "tokenizer.json", "README.md"}
+    sums = "model.safetensors.sha256"
+    assert set(files) == {"model.safetensors", sums, "config.json", "tokenizer.json", "README.md"}
     assert sum(files.values()) <= 12_000_000
     patterns = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]
     packed = {path for pattern in patterns["kestrel_core"] for path in (ROOT / "kestrel_core").glob(pattern)}

@@ -30,6 +30,7 @@ def test_every_option_can_be_a_text() -> None:
         revision="0a1b",
         tokenizer_path="tokenizer.json",
         weights="random",
+        verify_weights=True,
         seed=-3,
         device="cpu",
         dtype="float16",

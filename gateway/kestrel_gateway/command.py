@@ -11,6 +11,7 @@ from kestrel_core.config import variable
 from kestrel_core.protocol.errors import InvalidRequest
 from kestrel_core.protocol.limits import InputLimits
 from kestrel_core.triton.restrictions import SECRET_VARIABLE
+from kestrel_core.triton.runs import STATUS_VARIABLE
 from kestrel_gateway.options import LIMITS, GatewayOptions, read_limits
 
 if TYPE_CHECKING:
@@ -119,6 +120,7 @@ def options_from(given: argparse.Namespace) -> GatewayOptions:
         secret=os.environ.get(SECRET_VARIABLE, ""),
         engine_metrics=given.engine_metrics,
         inputs=InputLimits.parse(os.environ.get(variable("input_limits"), "")),
+        run_status=Path(status) if (status := os.environ.get(STATUS_VARIABLE)) else None,
         **read_limits(given.limit),
     )
 

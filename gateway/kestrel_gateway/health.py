@@ -21,11 +21,13 @@ async def answer_live(house: House, http: HttpRequest) -> Response:
 
 
 async def answer_ready(house: House, http: HttpRequest) -> Response:
+    """A program that keeps dying is told in both cases: between two deaths it may answer."""
+    looping = house.keeper.told()
     try:
         house.check_ready()
     except KestrelError as error:
-        return refusal(error)
-    return JSONResponse({"status": "ok"})
+        return refusal(type(error)(f"{error}; {looping}") if looping else error)
+    return JSONResponse({"status": "ok", "warning": looping} if looping else {"status": "ok"})
 
 
 async def answer_metrics(house: House, http: HttpRequest) -> Response:

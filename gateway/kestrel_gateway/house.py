@@ -11,6 +11,7 @@ from kestrel_core.protocol.messages import Request, check_request
 from kestrel_core.protocol.names import shown
 from kestrel_gateway.drain import Drain
 from kestrel_gateway.errors import UnknownModel
+from kestrel_gateway.keeper import Keeper
 from kestrel_gateway.keys import Keys
 from kestrel_gateway.memory import Memory
 from kestrel_gateway.metrics import OTHER, Metrics
@@ -35,7 +36,8 @@ class House:
         self.pictures = Pictures(options)
         self.drain = Drain(options.drain_s, options.exit_timeout_s)
         self.started = int(time.time())  # when the model was "created", as OpenAI's lists call it
-        self.metrics = Metrics()
+        self.keeper = Keeper(options.run_status)
+        self.metrics = Metrics(self.keeper)
         self.upstream.tell(self.metrics.note_upstream)
 
     @property

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+from prometheus_client.registry import Collector
 
 from kestrel_core.protocol.messages import Usage
 from kestrel_gateway.visits import Visit
@@ -131,11 +132,15 @@ M = TypeVar("M", Counter, Gauge, Histogram)
 class Metrics:
     """An observer of visits, and the page that shows what it saw."""
 
-    def __init__(self) -> None:
+    def __init__(self, keeper: Collector | None = None) -> None:
+        """A `keeper` adds what it knows to the page."""
+        self._keeper = keeper
         self._registry = CollectorRegistry()
         self._by_model: dict[str, _OfModel] = {}
         if not os.environ.get(WORKERS_FOLDER):
             ProcessCollector(registry=self._registry)
+            if keeper is not None:
+                self._registry.register(keeper)
         make = self._make
         self._running = make(
             Gauge,
@@ -203,6 +208,8 @@ class Metrics:
         if os.environ.get(WORKERS_FOLDER):
             registry = CollectorRegistry()
             MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+            if self._keeper is not None:
+                registry.register(self._keeper)
         encode, content_type = choose_encoder(accept)
         return encode(registry), content_type
 

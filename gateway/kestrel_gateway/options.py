@@ -35,6 +35,7 @@ class GatewayOptions:
     secret: str = ""  # that Triton asks for
     engine_metrics: str | None = None  # where Triton tells what the engine counts; None: not told here
     inputs: InputLimits = DEFAULTS  # as the model has them
+    run_status: Path | None = None  # a file in which `kestrel serve` tells what it keeps running
     shared: Path | None = None  # a folder for what several workers count together; each alone without it
 
     timeout_s: float = _limit(60.0, "deadline of a request that names none")

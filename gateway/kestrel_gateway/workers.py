@@ -22,7 +22,7 @@ from tempfile import TemporaryDirectory
 from types import FrameType
 
 from kestrel_core.protocol.errors import KestrelError
-from kestrel_core.triton.process import Restarts, again, ending
+from kestrel_core.triton.process import Restarts, ending
 from kestrel_gateway.logs import Log
 from kestrel_gateway.metrics import WORKERS_FOLDER, forget_worker
 from kestrel_gateway.options import GatewayOptions
@@ -84,6 +84,7 @@ class Workers:
             worker = multiprocessing.get_context("spawn").Process(target=_begin_work, args=arguments)
             worker.start()
             self._running[worker] = doors
+            self._restarts.note_well()
 
     def _bury_the_dead(self) -> None:
         for worker in [worker for worker in self._running if worker.exitcode is not None]:
@@ -103,13 +104,9 @@ class Workers:
             self._code = CANNOT_START
             self._end()
             return
-        pause_s = self._restarts.next_pause_s()
-        log.error("worker %d ended (%s)%s", pid, ending(code), again(pause_s))
-        if pause_s is None:
-            self._code = 1
-            self._end()
-        else:
-            self._due.append((time.monotonic() + pause_s, doors))
+        pause_s = self._restarts.next_pause_s(ending(code))
+        log.error("worker %d ended (%s)%s", pid, ending(code), self._restarts.again(pause_s))
+        self._due.append((time.monotonic() + pause_s, doors))
 
     def _lose_patience(self) -> None:
         limit_s = self._options.drain_s + self._options.exit_timeout_s + LINGER_S

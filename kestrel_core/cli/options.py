@@ -18,10 +18,13 @@ def add_engine_options(command: argparse.ArgumentParser, only: Sequence[str] = (
         if only and field.name not in only:
             continue
         name = field.name if field.name != "seed" else "weights_seed"  # an answer has a seed as well
+        is_switch = isinstance(field.default, bool)  # its name alone means yes
         group.add_argument(
             f"--{name.replace('_', '-')}",
             dest=f"engine_{field.name}",
             metavar="VALUE",
+            nargs="?" if is_switch else None,
+            const="true" if is_switch else None,
             help=field.metadata["meaning"]
             + (f" (default: {field.default})" if field.default is not None else ""),
         )

@@ -15,9 +15,10 @@ from importlib.util import find_spec
 from rich.console import Console
 
 from kestrel_core.triton.banner import say
+from kestrel_core.triton.deafness import Deafness
 from kestrel_core.triton.options import ServeOptions
-from kestrel_core.triton.probing import address, fetch
-from kestrel_core.triton.process import Restarts, again, ending, kill_group, launch
+from kestrel_core.triton.probing import address, ask, fetch
+from kestrel_core.triton.process import Restarts, ending, kill_group, launch
 from kestrel_core.triton.restrictions import SECRET_VARIABLE
 
 PACKAGES = (  # those of the extra `gateway` beside its own
@@ -33,6 +34,7 @@ PACKAGES = (  # those of the extra `gateway` beside its own
     "h11",
 )
 MODULE = (sys.executable, "-m", "kestrel_gateway")
+START_TIMEOUT_S = 1.0  # while it starts, all others wait for it that long
 IN_ORDER = (0, -signal.SIGTERM)  # a server of uvicorn's finishes its requests, then lets the signal end it
 
 
@@ -80,7 +82,9 @@ class Gateway:
         self._environment = environment
         self._console = console
         self._url = f"http://{address(options.host, options.port)}"
-        self._restarts = Restarts()
+        self.restarts = Restarts()
+        self._num_workers = options.gateway_workers
+        self._deafness: Deafness | None = None  # of one that has answered since it was started
         self._process: subprocess.Popen[bytes] | None = None
         self._start_at = 0.0  # when no process runs: the time to start one
         self._has_been_up = False
@@ -89,7 +93,7 @@ class Gateway:
 
     @property
     def failure(self) -> int | None:
-        """Once it is given up: what the whole command's exit code is to be."""
+        """If it cannot be started at all: what the whole command's exit code is to be."""
         return self._failure
 
     @property
@@ -110,18 +114,30 @@ class Gateway:
         return not self.has_ended and fetch(f"{self._url}/readyz") is not None
 
     def watch(self) -> None:
-        """Start it when it is time to. Note that it has ended, and decide whether it is started again."""
+        """Start it when it is time to. Note that it has ended or gone deaf: then it is started again."""
         if self._is_ending or self._failure is not None:
             return
         if self._process is None:
             if time.monotonic() >= self._start_at:
                 self._process = launch(self._command, self._environment)
         elif (code := self._process.poll()) is not None:
-            kill_group(self._process)  # its workers, if it has left any behind
-            self._process = None
+            self._bury(self._process)
             self._after(code)
-        elif not self._has_been_up:
-            self._has_been_up = fetch(f"{self._url}/livez") is not None
+        elif self._deafness is not None:
+            self.restarts.note_well()
+            if self._deafness.is_found():
+                self._bury(self._process)
+                self._start_again("the gateway no longer answered")
+        elif self._ask(START_TIMEOUT_S) == 200:
+            self._has_been_up = True
+            self._deafness = Deafness(self._ask, lambda status: status > 0, self._num_workers)
+
+    def _ask(self, timeout_s: float) -> int:
+        return ask(f"{self._url}/livez", timeout_s=timeout_s)[0]
+
+    def _bury(self, process: "subprocess.Popen[bytes]") -> None:
+        kill_group(process)  # also its workers, if it has left any behind
+        self._process = self._deafness = None
 
     def _after(self, code: int) -> None:
         if not self._has_been_up:
@@ -131,12 +147,12 @@ class Gateway:
             )
             self._failure = 2 if code == 2 else 1  # 2: it cannot be started as asked
             return
-        pause_s = self._restarts.next_pause_s()
-        say(self._console, f"the gateway ended ({ending(code)}){again(pause_s)}")
-        if pause_s is None:
-            self._failure = 1
-        else:
-            self._start_at = time.monotonic() + pause_s
+        self._start_again(f"the gateway ended ({ending(code)})")
+
+    def _start_again(self, cause: str) -> None:
+        pause_s = self.restarts.next_pause_s(cause)
+        say(self._console, cause + self.restarts.again(pause_s))
+        self._start_at = time.monotonic() + pause_s
 
     def reread_keys(self) -> None:
         self._send(signal.SIGHUP)

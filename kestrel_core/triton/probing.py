@@ -1,7 +1,9 @@
 """How a server of ours on this machine is asked how it is."""
 
+from collections.abc import Mapping
 from http.client import HTTPException
-from urllib.request import ProxyHandler, build_opener
+from urllib.error import HTTPError, URLError
+from urllib.request import ProxyHandler, Request, build_opener
 
 
 def address(host: str, port: int) -> str:
@@ -11,8 +13,23 @@ def address(host: str, port: int) -> str:
 
 
 def fetch(url: str) -> str | None:
+    """What it says, if it says yes."""
+    status, text = ask(url)
+    return text if status == 200 else None
+
+
+def ask(
+    url: str, data: bytes | None = None, headers: Mapping[str, str] | None = None, timeout_s: float = 5.0
+) -> tuple[int, str]:
+    """Status and text. Status 0: nobody answers there; -1: nobody listens there."""
     try:  # without a proxy, which knows nothing of our own machine
-        with build_opener(ProxyHandler({})).open(url, timeout=5) as answer:
-            return str(answer.read().decode())
-    except (OSError, HTTPException, ValueError):  # refused, too late, cut off, or another program's port
-        return None
+        request = Request(url, data, dict(headers or {}))
+        with build_opener(ProxyHandler({})).open(request, timeout=timeout_s) as answer:
+            return answer.status, answer.read().decode()
+    except HTTPError as error:
+        error.close()
+        return error.code, ""
+    except URLError as error:
+        return (-1 if isinstance(error.reason, ConnectionRefusedError) else 0), ""
+    except (OSError, HTTPException, ValueError):  # too late, cut off, or another program's port
+        return 0, ""

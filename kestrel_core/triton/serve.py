@@ -6,7 +6,8 @@ line reach the model's process as variables.
 """
 
 import os
-import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,10 +15,12 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
 from kestrel_core.config import RuntimeConfig, variable
+from kestrel_core.intake.checksums import verify_weights
 from kestrel_core.intake.hub import fetch_model
 from kestrel_core.intake.models import DEMO, find_model
 from kestrel_core.protocol.errors import BadCheckpoint, InvalidRequest
 from kestrel_core.skills.registry import installed_skills
+from kestrel_core.triton.banner import say
 from kestrel_core.triton.checks import (
     check_adapters,
     check_device,
@@ -30,8 +33,10 @@ from kestrel_core.triton.gateway import Gateway, gateway_environment, missing_pa
 from kestrel_core.triton.installation import check_stub, find_triton
 from kestrel_core.triton.options import ServeOptions
 from kestrel_core.triton.ports import arranged, check_flags
+from kestrel_core.triton.process import allow_open_files
 from kestrel_core.triton.repository import read_repository
 from kestrel_core.triton.restrictions import SECRET_VARIABLE, inference_secret
+from kestrel_core.triton.runs import clear_left_over, open_run
 from kestrel_core.triton.supervisor import Supervisor
 
 _PACKAGE = Path(__file__).parents[1]
@@ -62,17 +67,22 @@ def serve(options: ServeOptions, console: Console) -> int:
         check_device(config.device)
     installed_skills(configs[0].skills)  # raises for skills that cannot be loaded
     check_adapters(configs[0].adapters, console)
+    for line in [*clear_left_over(), *filter(None, [allow_open_files()])]:
+        say(console, line)
     check_shared_memory(free_shared_memory(), console)
     check_ports(options.listeners)
-    with tempfile.TemporaryDirectory(prefix="kestrel-") as workspace:
-        triton = find_triton(Path(workspace), environment)
+    with open_run() as run:
+        triton = find_triton(run.folder, environment | run.variables)
         check_stub(triton)
         weights = resolve_weights(configs[0], console)
+        weights |= verified(configs[0], weights, console)
         triton = replace(triton, environment={**triton.environment, **weights})
         gateway = None
         if options.port:
-            gateway = Gateway(options, gateway_environment(environment, secret), console)
-        return Supervisor(triton, options, configs[0], console, gateway, secret).run()
+            gateway = Gateway(
+                options, gateway_environment(environment | run.gateway_variables, secret), console
+            )
+        return Supervisor(triton, options, configs[0], console, run, gateway, secret).run()
 
 
 def engine_variables(options: ServeOptions) -> dict[str, str]:
@@ -101,15 +111,29 @@ def resolve_weights(config: RuntimeConfig, console: Console) -> dict[str, str]:
         return {}
     if find_model(config.model).folder is not None or config.weights == "random":
         return {}
-    columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn()
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task(f"fetching {config.model}", total=None)
-        files = fetch_model(
-            config.model,
-            lambda done, total: progress.update(task, completed=done, total=total),
-            config.revision,
-        )
+    with bar(console, f"fetching {config.model}") as update:
+        files = fetch_model(config.model, update, config.revision)
     return {
         variable("model_path"): str(files.folder),
         variable("tokenizer_path"): config.tokenizer_path or str(files.tokenizer),
     }
+
+
+def verified(config: RuntimeConfig, found: Mapping[str, str], console: Console) -> dict[str, str]:
+    """Verify the weights, if that is asked for. Returns the variable that spares the server the same work."""
+    if not config.verify_weights or config.weights == "random":
+        return {}
+    path = found.get(variable("model_path")) or config.model_path or find_model(config.model).folder
+    assert path is not None, "what is not bundled was fetched"
+    with bar(console, "verifying the weights") as update:
+        verify_weights(Path(path), update)
+    return {variable("verify_weights"): "false"}
+
+
+@contextmanager
+def bar(console: Console, text: str) -> Iterator[Callable[[int, int], None]]:
+    """Shows how far it is; what is given is told the bytes done and in all."""
+    columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn()
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task(text, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)

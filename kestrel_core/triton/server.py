@@ -1,23 +1,24 @@
 """A tritonserver that we started: its process, its stubs, its shared memory, and what it tells over HTTP."""
 
-import os
+import json
 import re
 import signal
 import subprocess
-import threading
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
-from typing import IO
 
 from kestrel_core.config import RuntimeConfig
+from kestrel_core.triton.deafness import Deafness
 from kestrel_core.triton.installation import STUB, Installation
+from kestrel_core.triton.log_relay import LogRelay
 from kestrel_core.triton.options import ServeOptions
-from kestrel_core.triton.probing import address, fetch
+from kestrel_core.triton.probing import address, ask, fetch
 from kestrel_core.triton.process import kill_group, launch
-from kestrel_core.triton.restrictions import restriction_flags
+from kestrel_core.triton.restrictions import HTTP_HEADER, restriction_flags
+from kestrel_core.triton.runs import Run
 
-REGION = re.compile(r"/dev/shm/triton_python_backend_shm_region_[\w-]+")
+# Costs no step of the model, and only the model's own process can answer it.
+QUESTION = json.dumps({"SKILL": "about"}).encode()
 OPEN_REQUESTS = re.compile(r"^kestrel_open_requests\{.*\} (\S+)$", re.MULTILINE)
 ENGINE_INFO = re.compile(r"^kestrel_engine_info\{(.*)\} 1", re.MULTILINE)
 LABEL = re.compile(r'(\w+)="([^"]*)"')
@@ -45,7 +46,7 @@ def triton_flags(options: ServeOptions, config: RuntimeConfig, secret: str | Non
 class Server:
     """The server and its stubs are a process group of their own.
 
-    `on_cpu` leaves out the line in which Triton says that it finds no GPU.
+    `on_cpu` leaves out the line in which Triton says that it finds no GPU. `run` names its shared memory.
     """
 
     def __init__(
@@ -56,19 +57,21 @@ class Server:
         http_port: int,
         metrics_port: int,
         on_cpu: bool,
+        run: Run,
+        secret: str | None = None,
     ) -> None:
         backends = [f"--backend-directory={triton.backends}"] if triton.backends else []
-        self._url = f"http://{address(host, http_port)}/v2/models/moondream/ready"
+        regions = f"--backend-config=python,shm-region-prefix-name={run.shm_prefix}"
+        self._run = run
+        self._secret = secret
+        self._url = f"http://{address(host, http_port)}/v2/models/moondream"
         self._metrics_url = f"http://{address(host, metrics_port)}/metrics"
         self._process = launch(
-            [triton.server, *backends, *flags], triton.environment, subprocess.PIPE if on_cpu else None
+            [triton.server, *backends, regions, *flags], triton.environment, subprocess.PIPE
         )
-        self._passing_on: threading.Thread | None = None
-        if self._process.stderr is not None:
-            self._passing_on = threading.Thread(target=_pass_on, args=(self._process.stderr,), daemon=True)
-            self._passing_on.start()
+        assert self._process.stderr is not None
+        self._relay = LogRelay(self._process.stderr, leave_out=NO_GPU if on_cpu else None)
         self._stubs: set[int] = set()
-        self._regions: set[str] = set()
 
     @property
     def exit_code(self) -> int | None:
@@ -77,8 +80,16 @@ class Server:
     def is_ready(self) -> bool:
         # Noted now, since they cannot be found once the server has died.
         self._stubs.update(_stubs_of(self._process.pid))
-        self._regions |= self._shared_memory()
-        return fetch(self._url) is not None
+        return fetch(f"{self._url}/ready") is not None
+
+    def deafness(self) -> Deafness:
+        """Of a server that is ready. Nobody queues for this answer, so a busy engine gives it too."""
+        headers = {} if self._secret is None else {HTTP_HEADER: self._secret}
+        return Deafness(
+            lambda timeout_s: ask(f"{self._url}/generate", QUESTION, headers, timeout_s)[0],
+            lambda status: status == 200,  # Triton itself says 400 when it cannot reach the model's process
+            len(self._stubs),
+        )
 
     def has_lost_a_stub(self) -> bool:
         """Triton does not notice: its health stays green, and open streams hang."""
@@ -99,18 +110,9 @@ class Server:
 
     def kill(self) -> None:
         """End what is left of it at once, and free the shared memory that it would leave behind."""
-        regions = self._regions | self._shared_memory()
         kill_group(self._process)
-        if self._passing_on is not None:
-            self._passing_on.join(5)
-        for region in regions:
-            Path(region).unlink(missing_ok=True)
-
-    def _shared_memory(self) -> set[str]:
-        try:
-            return set(REGION.findall(Path(f"/proc/{self._process.pid}/maps").read_text()))
-        except OSError:
-            return set()
+        self._relay.join(5)
+        self._run.free_shared_memory()
 
 
 def engine_info_in(metrics: str) -> list[str]:
@@ -120,15 +122,6 @@ def engine_info_in(metrics: str) -> list[str]:
         told = {name: value for name, value in LABEL.findall(labels) if name not in TOLD_ELSEWHERE}
         said.add(", ".join(f"{name.replace('_', ' ')} {value}" for name, value in told.items()))
     return sorted(said)
-
-
-def _pass_on(errors: IO[bytes]) -> None:
-    """Line by line, as they come and as they are, without the one line that is no error."""
-    with errors:
-        for line in errors:
-            if NO_GPU not in line:
-                with suppress(OSError):  # nobody reads our errors any more; Triton's must not block it
-                    os.write(2, line)
 
 
 def _stubs_of(server: int) -> Iterator[int]:

@@ -1,7 +1,9 @@
 """Keeps one Triton running, and a gateway in front of it: starts, watches, starts again, ends on a signal.
 
-If the model's process dies, Triton neither notices nor replaces it. The server is then ended, so that every
-waiting client gets an error, and started again.
+If the model's process dies, Triton neither notices nor replaces it; and if it is frozen, nobody says so. The
+server is then ended, so that every waiting client gets an error, and started again. That is tried for ever,
+after longer and longer pauses: only a first start that fails is given up. The gateway reads in the status of
+the run what happened, and tells those who ask for readiness and metrics.
 
 At the end nothing is lost: the gateway says first that it is not ready, so that balancers send elsewhere;
 Triton goes on meanwhile, and is asked to end once the gateway has. Without a gateway nothing can say so
@@ -11,6 +13,7 @@ before Triton refuses: whoever sends requests has to be told in another way, and
 import os
 import signal
 import time
+from collections.abc import Mapping
 from types import FrameType
 
 from rich.console import Console
@@ -20,7 +23,8 @@ from kestrel_core.triton.banner import banner, say
 from kestrel_core.triton.gateway import Gateway
 from kestrel_core.triton.installation import Installation
 from kestrel_core.triton.options import ServeOptions
-from kestrel_core.triton.process import Restarts, again, ending
+from kestrel_core.triton.process import Restarts, ending
+from kestrel_core.triton.runs import Run
 from kestrel_core.triton.server import Server, triton_flags
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -37,6 +41,7 @@ class Supervisor:
         options: ServeOptions,
         config: RuntimeConfig,
         console: Console,
+        run: Run,
         gateway: Gateway | None = None,
         secret: str | None = None,
     ) -> None:
@@ -45,12 +50,15 @@ class Supervisor:
         self._config = config
         self._console = console
         self._gateway = gateway
+        self._run = run
+        self._secret = secret
         self._flags = triton_flags(options, config, secret)
         self._signals = 0
         self._must_reread_keys = False
         self._had_terminal = _has_terminal()
         self._is_ready = False
         self._restarts = Restarts()
+        self._told: Mapping[str, object] = {}
 
     def run(self) -> int:
         before = {number: signal.signal(number, self._on_signal) for number in SIGNALS}
@@ -72,6 +80,8 @@ class Supervisor:
                 self._options.http_port,
                 self._options.metrics_port,
                 on_cpu=self._config.device == "cpu",
+                run=self._run,
+                secret=self._secret,
             )
             try:
                 trouble = self._start(server) or self._watch(server)
@@ -100,7 +110,7 @@ class Supervisor:
         if self._is_ready and self._gateway is not None:
             self._await_answer(server, self._gateway)
             seconds = time.monotonic() - began
-        if self._is_ready and not self._restarts:
+        if self._is_ready and not self._restarts.total:
             info = self._engine_info(server)
             self._say(banner(name, self._config, seconds, self._options, info))
         elif self._is_ready:
@@ -122,20 +132,22 @@ class Supervisor:
         return info
 
     def _watch(self, server: Server) -> str | None:
+        deafness = server.deafness()
         while not self._is_over:
+            self._restarts.note_well()
             if trouble := _trouble(server):
                 return trouble
+            if deafness.is_found():
+                return "the process that runs the model, or the server, no longer answered"
             self._pause(WATCH_S)
         return None
 
     def _may_restart(self, trouble: str) -> bool:
-        if not self._is_ready and not self._restarts:
+        if not self._is_ready and not self._restarts.total:
             self._say(f"{trouble} before it was ready; what it wrote above says why")
             return False
-        pause_s = self._restarts.next_pause_s()
-        self._say(trouble + again(pause_s))
-        if pause_s is None:
-            return False
+        pause_s = self._restarts.next_pause_s(trouble)
+        self._say(trouble + self._restarts.again(pause_s))
         until = time.monotonic() + pause_s
         while not self._is_over and time.monotonic() < until:
             self._pause(WATCH_S)
@@ -188,12 +200,30 @@ class Supervisor:
 
     def _pause(self, seconds: float) -> None:
         """All waiting is done here, so that the gateway is looked after meanwhile."""
+        self._tell()
         if self._gateway is not None:
             self._gateway.watch()
             if self._must_reread_keys:
                 self._must_reread_keys = False
                 self._gateway.reread_keys()
         time.sleep(seconds)
+
+    def _tell(self) -> None:
+        kept = {"triton": self._restarts} | (
+            {} if self._gateway is None else {"gateway": self._gateway.restarts}
+        )
+        status = {
+            name: {
+                "restarts": it.total,
+                "in_a_row": it.in_a_row,
+                "is_looping": it.is_looping,
+                "cause": it.cause,
+            }
+            for name, it in kept.items()
+        }
+        if status != self._told:
+            self._told = status
+            self._run.tell(status)
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         is_for_gateway = number == signal.SIGHUP and self._gateway is not None

@@ -87,7 +87,7 @@ def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
 def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Any]:
     """Runs `kestrel serve` up to the supervisor; gives what that was handed: triton, options and config.
 
-    With `whole`, all of it: then come the console, the gateway and the secret.
+    With `whole`, all of it: then come the console, the run, the gateway and the secret.
     """
     from triton_server import free_ports, port_flags
 

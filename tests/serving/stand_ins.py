@@ -30,6 +30,8 @@ class Answer(BaseHTTPRequestHandler):
         self.send_response(200)
         self.end_headers()
 
+    do_POST = do_GET
+
     def log_message(self, *_: Any) -> None: ...
 
 

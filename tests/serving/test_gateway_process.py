@@ -16,10 +16,11 @@ from rich.console import Console
 from triton_server import ROOT, free_ports, until
 
 from kestrel_core.config import RuntimeConfig
-from kestrel_core.triton import process, supervisor
+from kestrel_core.triton import deafness, supervisor
 from kestrel_core.triton.gateway import Gateway, gateway_environment, gateway_flags
 from kestrel_core.triton.installation import Installation
 from kestrel_core.triton.options import ServeOptions
+from kestrel_core.triton.runs import open_run
 from kestrel_core.triton.supervisor import Supervisor
 
 STAND_INS = Path(__file__).with_name("stand_ins.py")
@@ -43,7 +44,7 @@ class House:
         server = self.folder / "tritonserver"
         server.write_text(f'#!/bin/sh\nexec {sys.executable} {STAND_INS} triton "$@"\n')
         server.chmod(0o755)
-        with (self.folder / "said").open("w") as said:
+        with (self.folder / "said").open("w") as said, open_run(self.folder) as run:
             console = Console(file=said, width=200)
             program = [sys.executable, str(STAND_INS), "gateway"]
             gateway = Gateway(options, environment, console, program) if self.has_gateway else None
@@ -51,9 +52,8 @@ class House:
             thread = threading.Thread(target=self._once_ready, args=(then,))
             if then is not None:
                 thread.start()
-            code = Supervisor(
-                Installation(server, server, environment), options, config, console, gateway
-            ).run()
+            triton = Installation(server, server, environment)
+            code = Supervisor(triton, options, config, console, run, gateway).run()
         if then is not None:
             thread.join()
         return code
@@ -157,19 +157,34 @@ def test_while_triton_is_started_again_the_gateway_stays(house: House) -> None:
     assert house.journal.count("triton starts") == 2 and house.journal.count("gateway starts") == 1
 
 
-def test_a_gateway_that_keeps_dying_is_given_up_and_triton_ends_in_order(
-    house: House, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(process, "MAX_RESTARTS", 1)
-
+def test_a_gateway_that_keeps_dying_is_started_again_for_ever(house: House) -> None:
     def kill() -> None:
         for number in (1, 2):
             house.until_noted("gateway starts", number)
             os.kill(house.pid("gateway"), signal.SIGKILL)
+        house.until_noted("gateway starts", 3)
+        end()
 
-    assert house.run(kill) == 1
-    assert "the gateway ended (SIGKILL), the 2th time in 10 minutes; giving up" in house.said
-    assert house.journal[-2:] == ["triton SIGTERM", "triton ends"]
+    assert house.run(kill) == 0
+    assert "the gateway ended (SIGKILL), 2 times in a row; starting it again in 1 s" in house.said
+    assert house.journal.count("triton starts") == 1
+
+
+@pytest.mark.parametrize("who", ["triton", "gateway"])
+def test_who_is_frozen_is_killed_and_replaced_and_the_other_left_alone(
+    house: House, who: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deafness, "LATE_S", 0.5)
+    monkeypatch.setattr(deafness, "EVERY_S", 0.2)
+
+    def freeze() -> None:
+        os.kill(house.pid(who), signal.SIGSTOP)
+        house.until_noted(f"{who} starts", 2)
+        end()
+
+    assert house.run(freeze) == 0
+    assert "no longer answered; starting it again" in house.said
+    assert house.journal.count(f"{'triton' if who == 'gateway' else 'gateway'} starts") == 1
 
 
 @pytest.mark.parametrize(("broken", "code"), [("2", 2), ("1", 1)])
@@ -225,12 +240,22 @@ def test_a_terminal_that_is_closed_ends_it_in_order(house: House) -> None:
     assert house.journal[-4:] == IN_ORDER
 
 
-def test_a_killed_supervisor_leaves_no_gateway_behind(house: House) -> None:
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_a_killed_supervisor_leaves_nobody_behind(house: House) -> None:
     child = alone(house.folder)
     house.until_said("answers after")
     child.kill()
     child.wait()
-    house.until_noted("gateway SIGTERM")
+    for name in ("gateway", "triton"):
+        pid = house.pid(name)
+        until(lambda pid=pid: not is_running(pid))
+    assert "gateway SIGTERM" not in house.journal, "they are killed, and need not hear it"
 
 
 def test_every_option_reaches_the_gateway_and_the_secret_only_its_environment() -> None:

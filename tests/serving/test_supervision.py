@@ -5,12 +5,15 @@ import os
 import shutil
 import signal
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from triton_server import Served, refusal, repository_with, served, stream, until
+from triton_server import Served, free_ports, refusal, repository_with, served, stream, until
+
+from kestrel_core.triton.deafness import EVERY_S, LATE_S, NUM_LATE
 
 pytestmark = pytest.mark.triton
 
@@ -41,7 +44,7 @@ def fragile(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
 
 def regions(server: int) -> set[str]:
     maps = Path(f"/proc/{server}/maps").read_text()
-    return {word for word in maps.split() if word.startswith("/dev/shm/triton_python_backend_shm_region")}
+    return {word for word in maps.split() if word.startswith("/dev/shm/kestrel_")}
 
 
 def answers_again(server: Served) -> bool:
@@ -94,7 +97,7 @@ def test_a_killed_stub_is_told_to_its_clients_and_replaced(fragile: Served) -> N
     until(lambda: answers_again(fragile), 60)
     assert fragile.ask(**SHORT)[0]["answer"] == before
     assert fragile.process.poll() is None
-    assert "the process that runs the model has died; starting it again" in fragile.log.read_text()
+    assert "the process that runs the model has died" in fragile.log.read_text()
     assert not any(Path(region).exists() for region in left_behind)
 
 
@@ -113,7 +116,7 @@ def test_a_server_that_is_killed_is_replaced(fragile: Served) -> None:
     os.kill(server_id, signal.SIGKILL)
     until(lambda: fragile.children() not in ([], [server_id]), 60)
     until(lambda: answers_again(fragile), 60)
-    assert "the server ended (SIGKILL); starting it again" in fragile.log.read_text()
+    assert "the server ended (SIGKILL)" in fragile.log.read_text()
     assert left_behind and not any(Path(region).exists() for region in left_behind)
 
 
@@ -174,14 +177,41 @@ def test_a_model_that_cannot_be_loaded_is_not_tried_again(model: Path, tmp_path:
     assert "model.safetensors" in str(raised.value), "what went wrong is in the log"
 
 
-def test_a_killed_supervisor_leaves_no_server_behind(model: Path, tmp_path: Path) -> None:
-    """And a server on another address than 127.0.0.1 is found ready."""
-    host = ("--host", "127.0.0.2")
-    with served(tmp_path / "log", *host, KESTREL_MODEL_PATH=str(model)) as server:
+def test_a_frozen_stub_is_killed_and_replaced(fragile: Served) -> None:
+    [server_id] = fragile.children()
+    [stub] = fragile.children(server_id)
+    fragile.log.write_text("")
+    os.kill(stub, signal.SIGSTOP)
+    until(lambda: "no longer answered" in fragile.log.read_text(), 30)
+    assert not Path(f"/proc/{stub}/exe").exists(), "a stopped process can be killed too"
+    until(lambda: answers_again(fragile), 60)
+
+
+def test_a_busy_engine_is_not_taken_for_a_frozen_one(fragile: Served) -> None:
+    """For as long as it takes to find a frozen one, every slot is taken and others wait."""
+    [server_id] = fragile.children()
+    busy_until = time.monotonic() + LATE_S + (NUM_LATE + 1) * EVERY_S
+    while time.monotonic() < busy_until:
+        fragile.ask_all([LONG | {"QUESTION": f"{number}", "MAX_TOKENS": 200} for number in range(24)])
+    assert fragile.children() == [server_id]
+
+
+def test_a_killed_supervisor_leaves_nobody_behind_and_the_next_one_starts_on_the_same_ports(
+    model: Path, tmp_path: Path
+) -> None:
+    """The stub is frozen, so it cannot notice by itself. A server on another address is found ready too."""
+    ports = [*free_ports(3), 0]
+    flags = ("--host", "127.0.0.2")
+    with served(tmp_path / "log", *flags, ports=ports, KESTREL_MODEL_PATH=str(model)) as server:
         assert "on 127.0.0.2" in server.log.read_text()
         [server_id] = server.children()
+        [stub] = server.children(server_id)
         left_behind = regions(server_id)
+        os.kill(stub, signal.SIGSTOP)
         os.kill(server.process.pid, signal.SIGKILL)
         server.process.wait(10)
-        until(lambda: not Path(f"/proc/{server_id}/exe").exists(), 40)
-    assert left_behind and not any(Path(region).exists() for region in left_behind)
+        until(lambda: not Path(f"/proc/{server_id}/exe").exists(), 10)
+    with served(tmp_path / "next", *flags, ports=ports, KESTREL_MODEL_PATH=str(model)) as server:
+        assert "an earlier server was killed; 1 of its processes" in server.log.read_text()
+        assert not Path(f"/proc/{stub}/exe").exists()
+        assert left_behind and not any(Path(region).exists() for region in left_behind)

@@ -1,20 +1,25 @@
 """The supervisor around programs that behave like Triton as far as it can tell."""
 
 import io
+import os
+import signal
 import socket
 import stat
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
+from triton_server import until
 
 from kestrel_core.config import RuntimeConfig
-from kestrel_core.triton import process, supervisor
+from kestrel_core.triton import supervisor
 from kestrel_core.triton.installation import Installation
 from kestrel_core.triton.options import ServeOptions
 from kestrel_core.triton.probing import fetch
+from kestrel_core.triton.runs import open_run
 from kestrel_core.triton.server import engine_info_in
 from kestrel_core.triton.supervisor import Supervisor
 
@@ -25,8 +30,10 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def run(script: str, folder: Path, host: str = "127.0.0.1", device: str = "cpu") -> tuple[int, str]:
-    """Exit code, and what was said."""
+def run(
+    script: str, folder: Path, host: str = "127.0.0.1", device: str = "cpu", last: str = "answers after"
+) -> tuple[int, str]:
+    """Exit code, and what was said. It is asked to end once it has said `last`, or ends before."""
     server = folder / "tritonserver"
     asked_at = "127.0.0.1" if host == "0.0.0.0" else host
     server.write_text(script.replace("{python}", sys.executable).replace("{host}", asked_at))
@@ -34,13 +41,26 @@ def run(script: str, folder: Path, host: str = "127.0.0.1", device: str = "cpu")
     options = ServeOptions(free_port(), free_port(), free_port(), folder, 1, host)
     console = Console(file=io.StringIO(), width=200)
     config = RuntimeConfig(model="moondream2", device=device)
-    code = Supervisor(Installation(server, server, {}), options, config, console).run()
-    return code, console.file.getvalue()  # type: ignore[attr-defined]
+    said: Any = console.file
+    has_ended = threading.Event()
+
+    def end() -> None:
+        until(lambda: last in said.getvalue() or has_ended.is_set(), 30)
+        if not has_ended.is_set():
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    ender = threading.Thread(target=end)
+    with open_run(folder) as it:
+        supervisor = Supervisor(Installation(server, server, {}), options, config, console, it)
+        ender.start()
+        code = supervisor.run()
+        has_ended.set()
+        ender.join()
+    return code, said.getvalue()
 
 
 @pytest.fixture(autouse=True)
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "MAX_RESTARTS", 1)
     monkeypatch.setattr(supervisor, "TELL_S", 0.0)
 
 
@@ -63,21 +83,25 @@ sys.exit(3)
 """
 
 
-@pytest.mark.parametrize(
-    ("script", "said"),
-    [
-        (
-            SHORT_LIVED,
-            ["answers after", "ended (exit code 3); starting it again", "answering again", "giving up"],
-        ),
-        ("#!/bin/sh\nexit 7\n", ["the server ended (exit code 7) before it was ready"]),
-    ],
-)
-def test_a_server_that_keeps_dying_is_given_up(script: str, said: list[str], tmp_path: Path) -> None:
-    code, text = run(script, tmp_path)
-    assert code == 1
+def test_a_server_that_keeps_dying_is_started_again_after_longer_and_longer_pauses(tmp_path: Path) -> None:
+    last = "ended (exit code 3), 4 times in a row; starting it again in 4 s"
+    code, text = run(SHORT_LIVED, tmp_path, last=last)
+    said = [
+        "answers after",
+        "ended (exit code 3); starting it again\n",
+        "answering again",
+        "ended (exit code 3), 2 times in a row; starting it again in 1 s",
+        "ended (exit code 3), 3 times in a row; starting it again in 2 s",
+        last,
+    ]
     places = [text.find(part) for part in said]
     assert -1 not in places and places == sorted(places), text
+    assert code == 0, "it was asked to end"
+
+
+def test_a_server_that_never_was_ready_is_not_tried_again(tmp_path: Path) -> None:
+    code, text = run("#!/bin/sh\nexit 7\n", tmp_path)
+    assert code == 1 and "the server ended (exit code 7) before it was ready" in text
 
 
 @pytest.mark.parametrize("host", ["127.0.0.2", "0.0.0.0"])
