@@ -19,7 +19,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         "gpu": no_gpu,
         "triton": no_triton,
         "browser": no_browser,
-        "ecosystem": lambda: not_asked_for(config),
+        "ecosystem": lambda: not_asked_for(config, "ecosystem"),
+        "attacks": lambda: not_asked_for(config, "attacks"),
     }
     for marker, missing in needs.items():
         marked = [item for item in items if item.get_closest_marker(marker)]
@@ -50,9 +51,9 @@ def no_triton() -> str | None:
     return None if found else "no Triton server here: neither nvidia-pytriton nor tritonserver on PATH"
 
 
-def not_asked_for(config: pytest.Config) -> str | None:
-    """Their clients are installed by that command, and take minutes; so they only run when named."""
-    return None if "ecosystem" in config.getoption("markexpr") else "run by `make test-ecosystem`"
+def not_asked_for(config: pytest.Config, marker: str) -> str | None:
+    """They take minutes, and some need clients that their command installs; so they only run when named."""
+    return None if marker in config.getoption("markexpr") else f"run by `make test-{marker}`"
 
 
 def no_browser() -> str | None:
