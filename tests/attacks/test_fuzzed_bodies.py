@@ -5,11 +5,12 @@ Hypothesis draws the same ones each time. The marker `attacks` draws more of the
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
+from attacks.fuzzing import draw
 from gateway_server import FakeUpstream, Running, running
-from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kestrel_core.protocol.fields import BY_NAME
@@ -106,13 +107,11 @@ ANY_PATH, OTHER_BYTES = st.sampled_from(PATHS), st.binary(min_size=1, max_size=6
 
 
 def draw_values(gateway: Running, number: int) -> None:
-    drawn = given(ANY_PATH, BODIES)
-    drawn(settings(max_examples=number)(lambda path, fields: values_of(gateway, path, fields)))()
+    draw(number, partial(values_of, gateway), ANY_PATH, BODIES)
 
 
 def draw_damage(gateway: Running, number: int) -> None:
-    drawn = given(ANY_PATH, st.integers(0, 1000), OTHER_BYTES)
-    drawn(settings(max_examples=number)(lambda path, at, other: broken(gateway, path, at, other)))()
+    draw(number, partial(broken, gateway), ANY_PATH, st.integers(0, 1000), OTHER_BYTES)
 
 
 def test_whatever_a_field_holds_is_answered_or_refused(gateway: Running) -> None:

@@ -1,7 +1,7 @@
 """Small valid files of every format with some bytes changed, cut or added: a picture, or an error of ours."""
 
 import pytest
-from hypothesis import given, settings
+from attacks.fuzzing import draw
 from hypothesis import strategies as st
 from image_files import EVERY_FORMAT, encode, picture
 
@@ -38,8 +38,7 @@ def mutate(kind: str, number: int) -> None:
     restrict_libvips()
     file = encode(picture(16, 24), EVERY_FORMAT[kind])
     check(file)
-    drawn = given(CHANGES, CUTS)
-    drawn(settings(max_examples=number)(lambda changes, cut: check(changed(file, changes, cut))))()
+    draw(number, lambda changes, cut: check(changed(file, changes, cut)), CHANGES, CUTS)
 
 
 @pytest.mark.parametrize("kind", EVERY_FORMAT)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from attacks.fuzzing import draw
 from hypothesis import strategies as st
 
 from kestrel_core.protocol.errors import KestrelError, error_from_text
@@ -61,9 +61,9 @@ def read_answer(text: str) -> None:
 
 
 def read_both(number: int) -> None:
-    given(NAMED, PARAMETER)(settings(max_examples=number)(read))()
-    given(st.text(max_size=60) | JSON.map(json.dumps))(settings(max_examples=number)(read_answer))()
-    given(st.text(max_size=60))(settings(max_examples=number)(lambda text: error_from_text(text)))()
+    draw(number, read, NAMED, PARAMETER)
+    draw(number, read_answer, st.text(max_size=60) | JSON.map(json.dumps))
+    draw(number, error_from_text, st.text(max_size=60))
 
 
 def test_whatever_comes_over_the_wire_is_read_or_an_error_of_ours() -> None:
