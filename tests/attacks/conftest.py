@@ -10,6 +10,10 @@ import pytest
 collect_ignore_glob = [] if find_spec("tritonclient") and find_spec("hypothesis") else ["test_*.py"]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--seconds", type=float, default=1800.0, help="of the soak")
+
+
 @pytest.fixture(scope="session")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     from attacks.stack import stack

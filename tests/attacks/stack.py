@@ -3,7 +3,7 @@
 import asyncio
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -81,7 +81,8 @@ class Stack:
 
 
 @contextmanager
-def stack(folder: Path, *arguments: str, **environment: str) -> Iterator[Stack]:
+def stack(folder: Path, *arguments: str, wrapper: Sequence[str] = (), **environment: str) -> Iterator[Stack]:
+    """`wrapper`: a command that runs the server, and becomes it."""
     keys = folder / "keys.toml"
     lines = (
         f'[[keys]]\nname = "{name}"\nsha256 = "{digest_of(key.encode()).hex()}"\nsalt_cache = true\n'
@@ -89,7 +90,7 @@ def stack(folder: Path, *arguments: str, **environment: str) -> Iterator[Stack]:
     )
     keys.write_text("\n".join(lines))
     flags = ("--demo", f"--api-keys={keys}", *arguments)
-    with served(folder / "log", *flags, gateway=True, **environment) as it:
+    with served(folder / "log", *flags, gateway=True, wrapper=wrapper, **environment) as it:
         user = Target("127.0.0.1", it.port, key=USER)
         neighbour = Neighbour(user)
         asyncio.run(neighbour.learn())

@@ -89,8 +89,3 @@ def test_a_picture_whose_decoder_talks_does_not_fill_the_log(shared: Stack) -> N
     for _ in range(3):
         assert shared.post("/v1/query", picture(talkative_fax())).status == 400
     assert shared.served.log.stat().st_size - before < 20_000
-
-
-def test_a_deadline_before_now_is_refused(shared: Stack) -> None:
-    reply = shared.post("/v1/query", {"question": "?", "timeout": -1})
-    assert reply.status == 400
