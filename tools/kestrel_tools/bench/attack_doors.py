@@ -21,6 +21,7 @@ from kestrel_tools.bench.gateway import read_answer
 Outcome = Literal["answered", "refused", "closed", "hung", "broken"]
 PATIENCE_S = 90.0
 STREAM_INFER = "/inference.GRPCInferenceService/ModelStreamInfer"
+ENDED_WHILE_SENDING = "Internal error from Core"  # as gRPC tells it to a client whose message nobody read
 UNLIMITED = (("grpc.max_send_message_length", -1), ("grpc.max_receive_message_length", -1))
 REFUSALS = (
     grpc.StatusCode.INVALID_ARGUMENT,
@@ -127,6 +128,8 @@ async def call_grpc(
         try:
             errors = [getattr(read(answer), "error_message", "") async for answer in call]
         except grpc.aio.AioRpcError as error:
+            if error.details() == ENDED_WHILE_SENDING:
+                return "closed"
             return "refused" if error.code() in REFUSALS or is_ours(error.details()) else "broken"
     if not errors:
         return "closed"

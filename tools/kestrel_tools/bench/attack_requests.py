@@ -264,7 +264,12 @@ ATTACKS: tuple[Attack, ...] = (
     Attack("Triton's error header", error_header, needs_grpc=True),
     *(Attack(f"administration: {path}", partial(administer_http, path=path)) for path in ADMINISTRATION),
     *(
-        Attack(f"administration: {method}", partial(administer_grpc, method=method), needs_grpc=True)
+        Attack(
+            f"administration: {method}",
+            partial(administer_grpc, method=method),
+            REFUSED_OR_CLOSED,
+            needs_grpc=True,
+        )
         for method in RPCS
     ),
     Attack("guessing by what is cached", guess, HARMLESS),
@@ -279,7 +284,7 @@ ATTACKS: tuple[Attack, ...] = (
     Attack(
         "gzip that unpacks to 300 MB, to Triton's path", partial(gzipped, path=GENERATE), REFUSED_OR_CLOSED
     ),
-    Attack("gzip that unpacks to 300 MB over gRPC", gzipped_grpc, needs_grpc=True),
+    Attack("gzip that unpacks to 300 MB over gRPC", gzipped_grpc, REFUSED_OR_CLOSED, needs_grpc=True),
     *(
         Attack(name, partial(rest, path="/v1/query", make=partial(picture, make())), HARMLESS, clients=16)
         for name, make in (("a GIF of 43 bytes", gif_bomb), ("a PNG of 12 kB", png_bomb))
