@@ -20,7 +20,7 @@ from kestrel_core.protocol.results import typed
 from kestrel_core.protocol.wire import encode_request
 from kestrel_gateway.house import House
 from kestrel_gateway.options import GatewayOptions
-from kestrel_gateway.serving import DrainingServer, listening, server_config
+from kestrel_gateway.serving import listening, serve_house
 from kestrel_gateway.visits import Observer
 
 USAGE = Usage(740, 3, 730, 0.5, 12.5, 45.2, 15.0)
@@ -174,10 +174,9 @@ def running(
     house = House(given, upstream)
     for replica in house.upstream.replicas:
         replica.is_found_well()
-    server = DrainingServer(server_config(house, observers), house.drain)
     with listening("127.0.0.1", 0) as door:
         port = door.getsockname()[1]
-        thread = threading.Thread(target=lambda: asyncio.run(server.serve([door])))
+        thread = threading.Thread(target=lambda: asyncio.run(serve_house(house, [door], observers)))
         thread.start()
         try:
             yield Running(port, house, upstream)

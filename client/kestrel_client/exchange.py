@@ -2,8 +2,10 @@
 
 The synchronous and the asynchronous stream both drive an `Exchange`: they open a gRPC stream per attempt,
 hand over every response, and say when the stream has ended. The exchange says what to show, whether to try
-again, and when. A request is only sent again while none of its answer has arrived, so that no answer begins
-twice.
+again, and when.
+
+A request is only sent again if it was certainly not begun: it never reached a server, or a server refused it.
+One that was lost with its server is not, since it may be what ended that server.
 """
 
 import random
@@ -24,6 +26,7 @@ from kestrel_core.protocol.errors import (
     KestrelError,
     Overloaded,
     ServerUnreachable,
+    ShuttingDown,
     error_from_text,
 )
 from kestrel_core.protocol.messages import Chunk, EngineResult, Finished
@@ -46,8 +49,18 @@ CHANNEL_OPTIONS = [
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 2000),
 ]
-# What Triton itself says while it drains or after its model has gone, without a code of ours.
-DRAINING = ("has no available versions", "is not ready", "is not healthy")
+# What Triton itself says to requests that it does not take while it starts or ends, without a code of ours.
+ENDING = ("has no available versions", "is not ready")
+# The same about the model's process, which has died: of this request, maybe.
+DEAD = "is not healthy"
+# What gRPC says, in small letters, of a request that never left; 503 is a balancer's that has no server.
+NEVER_SENT = (
+    "failed to connect",
+    "connections to all",
+    "errors resolving",
+    "resolution failed",
+    "status: 503",
+)
 # What Triton says, under the status of a server that is away, to those who do not send its secret.
 RESTRICTED = "This protocol is restricted"
 HEADER_NAME, HEADER_VALUE = re.compile(r"[a-z0-9_.-]+"), re.compile(r"[ -~]*")
@@ -55,7 +68,7 @@ HEADER_NAME, HEADER_VALUE = re.compile(r"[a-z0-9_.-]+"), re.compile(r"[ -~]*")
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """Up to `limit` further attempts where no server answers or its queue is full; each wait doubles."""
+    """Up to `limit` further attempts of what was certainly not begun; each wait doubles; 0 is none."""
 
     limit: int = 3
     first_wait_s: float = 0.1
@@ -126,7 +139,7 @@ class Exchange:
             self._ending = self._finished.result
             return None
         error = self._failure(broken)
-        if isinstance(error, Overloaded | ServerUnreachable) and not self._is_answering:
+        if not self._is_answering and _was_not_begun(error, broken):
             wait_s, left_s = self._retry.wait_s(self._attempt), self._left_s()
             if self._attempt < self._retry.limit and (left_s is None or wait_s < left_s):
                 self._attempt += 1
@@ -162,6 +175,8 @@ class Exchange:
     def _of_status(self, error: grpc.RpcError) -> KestrelError:
         """The error that a broken gRPC call stands for."""
         url, status, details = self._url, error.code(), error.details() or "no reason given"
+        if (said := _in_words_of_servers(details)) is not None:
+            return said
         if status is grpc.StatusCode.DEADLINE_EXCEEDED:
             if self._timeout_s is None:  # the deadline was a balancer's, for example
                 return DeadlinePassed(f"{url} gave no answer in time ({details})")
@@ -175,6 +190,8 @@ class Exchange:
             )
         if status is grpc.StatusCode.UNAVAILABLE and self._is_answering:
             return ServerUnreachable(f"{url} went away in the middle of the answer; ask again")
+        if status is grpc.StatusCode.UNAVAILABLE and not _never_left(error):
+            return ServerUnreachable(f"{url} went away before it answered ({details}); ask again")
         if status is grpc.StatusCode.UNAVAILABLE:
             return ServerUnreachable(
                 f"no Triton server answers at {url}; start one with `kestrel serve --demo`, "
@@ -206,9 +223,29 @@ def metadata(headers: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
 
 
 def _refusal(message: str) -> KestrelError:
-    """The error that a message stands for, whether it is ours or Triton's own."""
+    """The error that a message in a stream stands for, whether it is ours or Triton's own."""
+    return _in_words_of_servers(message) or EngineFailed(message)
+
+
+def _in_words_of_servers(message: str) -> KestrelError | None:
+    """None where neither the model nor Triton would say so."""
     error = error_from_text(message)
-    is_ours = str(error) != message  # it had a code, so these words may be a caller's own
-    if not is_ours and any(words in message for words in DRAINING):
-        return ServerUnreachable(f"the server is starting or ending ({message})")
-    return error
+    if str(error) != message:  # it had a code, so other words in it may be a caller's own
+        return error
+    if any(words in message for words in ENDING):
+        return ShuttingDown(f"the server is starting or ending ({message})")
+    if DEAD in message:
+        return ServerUnreachable(f"the process that runs the model has died ({message}); ask again")
+    return None
+
+
+def _was_not_begun(error: KestrelError, broken: grpc.RpcError | Cancelled | None) -> bool:
+    """Whether a server says that it refused, or gRPC that the request never left."""
+    if isinstance(error, Overloaded):
+        return True
+    return isinstance(error, ServerUnreachable) and isinstance(broken, grpc.RpcError) and _never_left(broken)
+
+
+def _never_left(error: grpc.RpcError) -> bool:
+    details = (error.details() or "").lower()
+    return error.code() is grpc.StatusCode.UNAVAILABLE and any(words in details for words in NEVER_SENT)

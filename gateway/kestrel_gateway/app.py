@@ -8,8 +8,10 @@ from starlette.types import ASGIApp, Scope
 
 from kestrel_core.skills.registry import builtin_skills
 from kestrel_gateway.docs.pages import docs_routes
+from kestrel_gateway.engine_metrics import engine_metrics_routes
 from kestrel_gateway.health import LIVE, READY, answer_live, answer_metrics, answer_ready
 from kestrel_gateway.house import House
+from kestrel_gateway.kserve.http import kserve_routes
 from kestrel_gateway.openai.chat import answer_chat
 from kestrel_gateway.openai.completions import answer_completion
 from kestrel_gateway.openai.models import list_models, show_model
@@ -32,6 +34,8 @@ def make_app(house: House, observers: Sequence[Observer] = ()) -> ASGIApp:
         *(Route(path, endpoint(house, answer_live)) for path in LIVE),
         *(Route(path, endpoint(house, answer_ready)) for path in READY),
         Route("/metrics", endpoint(house, answer_metrics)),
+        *engine_metrics_routes(house),
+        *kserve_routes(house),
         *docs_routes(house),
         *page_routes(house),
         OwnSkills(house),  # last: a path of ours is never a skill's

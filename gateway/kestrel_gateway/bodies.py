@@ -28,12 +28,21 @@ def content_type(request: Request) -> str:
 
 
 async def read_json(request: Request, options: GatewayOptions) -> Body:
-    """A JSON object. Other content types are refused: any web page may send them, without asking."""
+    check_json(request)
+    return await read_object(request, options)
+
+
+def check_json(request: Request) -> None:
+    """Other content types are refused: any web page may send them, without asking."""
     given = content_type(request)
     if given != "application/json" and not (given.startswith("application/") and given.endswith("+json")):
         raise UnsupportedMedia(
             f'the content type is "{shown(given)}"; send JSON with "Content-Type: application/json"'
         )
+
+
+async def read_object(request: Request, options: GatewayOptions) -> Body:
+    """A JSON object, whatever its content type."""
     data = await read_bytes(request, options)
     num_values = 0
     for start in range(0, len(data), SLICE_BYTES):

@@ -41,10 +41,27 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--port", type=int, default=8080, help="(default: %(default)s)")
     parser.add_argument(
+        "--kserve-http-port",
+        type=int,
+        metavar="PORT",
+        help="also listen here for Triton's own HTTP clients (default: the paths /v2 of --port only)",
+    )
+    parser.add_argument(
+        "--kserve-grpc-port",
+        type=int,
+        metavar="PORT",
+        help="also listen here for Triton's own gRPC clients (default: nobody listens)",
+    )
+    parser.add_argument(
         "--workers", type=int, default=1, metavar="N", help="processes that answer (default: %(default)s)"
     )
     parser.add_argument(
         "--api-keys", type=Path, metavar="FILE", help="TOML: who may ask, and how much; read again on SIGHUP"
+    )
+    parser.add_argument(
+        "--engine-metrics",
+        metavar="URL",
+        help="of Triton's metrics, which are then shown at /metrics/engine (default: they are not)",
     )
     parser.add_argument(
         "--drain-s",
@@ -89,6 +106,8 @@ def options_from(given: argparse.Namespace) -> GatewayOptions:
         upstreams=tuple(given.upstream) or ("localhost:8001",),
         host=given.host,
         port=given.port,
+        kserve_http_port=given.kserve_http_port,
+        kserve_grpc_port=given.kserve_grpc_port,
         workers=given.workers,
         api_keys=given.api_keys,
         drain_s=given.drain_s,
@@ -96,6 +115,7 @@ def options_from(given: argparse.Namespace) -> GatewayOptions:
         log_format=given.log_format,
         image_hosts=tuple(host.strip() for host in given.allow_image_hosts.split(",") if host.strip()),
         secret=os.environ.get(SECRET_VARIABLE, ""),
+        engine_metrics=given.engine_metrics,
         **read_limits(given.limit),
     )
 
@@ -103,6 +123,7 @@ def options_from(given: argparse.Namespace) -> GatewayOptions:
 def _run(given: argparse.Namespace, console: Console) -> int:
     if given.new_key is not None:
         return _print_new_key(given.new_key, console)
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # it would write a line for every bad call
     from kestrel_gateway.serving import run
 
     if given.workers < 1:

@@ -5,6 +5,8 @@ from collections.abc import Callable
 
 from kestrel_core.protocol.errors import ShuttingDown
 
+LEAVING = 0.8  # of the time for which requests are still taken
+
 
 class Drain:
     """Owns how many requests are open, and since when the gateway is ending."""
@@ -25,6 +27,11 @@ class Drain:
     @property
     def is_draining(self) -> bool:
         return self._since is not None
+
+    @property
+    def is_leaving(self) -> bool:
+        """A little before requests are refused: whose connection ends now finds another server first."""
+        return self._since is not None and self._clock() >= self._since + LEAVING * self._drain_s
 
     @property
     def is_closed(self) -> bool:

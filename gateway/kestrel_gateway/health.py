@@ -8,7 +8,7 @@ import asyncio
 from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, Response
 
-from kestrel_core.protocol.errors import KestrelError, ShuttingDown
+from kestrel_core.protocol.errors import KestrelError
 from kestrel_gateway.errors import refusal
 from kestrel_gateway.house import House
 
@@ -21,11 +21,8 @@ async def answer_live(house: House, http: HttpRequest) -> Response:
 
 
 async def answer_ready(house: House, http: HttpRequest) -> Response:
-    """503 from the moment of SIGTERM, before the first real answer, and while nobody behind us answers."""
     try:
-        if house.drain.is_draining:
-            raise ShuttingDown("this server is ending")
-        house.upstream.check()
+        house.check_ready()
     except KestrelError as error:
         return refusal(error)
     return JSONResponse({"status": "ok"})

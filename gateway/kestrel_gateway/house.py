@@ -6,7 +6,7 @@ from typing import Any
 
 from kestrel_core.protocol.about import SkillAbout
 from kestrel_core.protocol.asking import AsyncCalls
-from kestrel_core.protocol.errors import InvalidRequest
+from kestrel_core.protocol.errors import InvalidRequest, KestrelError, ShuttingDown
 from kestrel_core.protocol.messages import Request
 from kestrel_core.protocol.names import shown
 from kestrel_gateway.drain import Drain
@@ -49,6 +49,20 @@ class House:
         """What the server can do; nothing is known of that before it has answered."""
         about = self.upstream.known
         return () if about is None else about.skills
+
+    def check_ready(self) -> None:
+        """Raises from the moment of SIGTERM, before the first real answer, and while nobody answers."""
+        if self.drain.is_draining:
+            raise ShuttingDown("this server is ending")
+        self.upstream.check()
+
+    @property
+    def is_ready(self) -> bool:
+        try:
+            self.check_ready()
+        except KestrelError:
+            return False
+        return True
 
     async def picture(self, value: Any) -> bytes:
         return await self.pictures.read(value)

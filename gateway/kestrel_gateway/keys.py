@@ -22,10 +22,11 @@ from kestrel_core.protocol.names import shown
 from kestrel_gateway.errors import Busy, Forbidden, RateLimited, Unauthorized
 from kestrel_gateway.key_file import Key, digest_of, read_keys
 from kestrel_gateway.tallies import Tallies
+from kestrel_gateway.visits import MODEL_READY
 
 log = logging.getLogger("kestrel.gateway")
 
-GUARDED = ("/v1/", "/v2/")
+GUARDED = ("/v1/", "/v2/", "/inference.GRPCInferenceService/")
 OPEN = ("/v1/health/", "/v2/health/")
 HOW = 'send it as "Authorization: Bearer KEY" or "X-Moondream-Auth: KEY"'
 
@@ -51,6 +52,11 @@ class Keys:
             log.error("the keys stay as they were: %s", error)
         else:
             log.info("%d keys were read again", len(self._keys))
+
+    def check(self, path: str, headers: Headers) -> None:
+        """Raises unless whoever asks has a key that is known. Nothing is counted."""
+        if self._path is not None and is_guarded(path):
+            self._identified(headers)
 
     @contextmanager
     def admission(self, path: str, headers: Headers) -> Iterator[str]:
@@ -133,7 +139,8 @@ class Keys:
 
 
 def is_guarded(path: str) -> bool:
-    return path.startswith(GUARDED) and not path.startswith(OPEN)
+    is_open = path.startswith(OPEN) or MODEL_READY.fullmatch(path) is not None
+    return path.startswith(GUARDED) and not is_open
 
 
 def given_key(headers: Headers) -> bytes:

@@ -21,6 +21,10 @@ class GatewayOptions:
     upstreams: tuple[str, ...]  # HOST:PORT of Triton's gRPC
     host: str = "127.0.0.1"
     port: int = 8080
+    kserve_http_port: int | None = (
+        None  # KServe v2 beside the rest, for Triton's own clients; None: nobody listens
+    )
+    kserve_grpc_port: int | None = None  # the same over gRPC
     workers: int = 1
     api_keys: Path | None = None
     drain_s: float = 3.0  # new requests are still served so long after SIGTERM
@@ -28,10 +32,15 @@ class GatewayOptions:
     log_format: Literal["text", "json"] = "text"
     image_hosts: tuple[str, ...] = ()  # whose pictures may be fetched
     secret: str = ""  # that Triton asks for
+    engine_metrics: str | None = None  # where Triton tells what the engine counts; None: not told here
     shared: Path | None = None  # a folder for what several workers count together; each alone without it
 
     timeout_s: float = _limit(60.0, "deadline of a request that names none")
     max_connections: int = _limit(1000, "open connections; more are refused")
+    max_calls: int = _limit(1000, "gRPC calls that are open at once; more are refused")
+    max_calls_of_connection: int = _limit(256, "gRPC calls of one connection; more wait at their client")
+    max_asked_of_call: int = _limit(64, "requests that are answered at once on one gRPC stream; more wait")
+    call_idle_s: float = _limit(300.0, "a gRPC stream on which nothing is asked is ended after that")
     max_header_bytes: int = _limit(64 * KIB, "of a request's line and headers")
     max_headers: int = _limit(100, "headers of a request")
     max_target_bytes: int = _limit(8 * KIB, "of a request's path and query")

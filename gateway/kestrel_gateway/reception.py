@@ -1,6 +1,6 @@
 """The way every HTTP request takes: it gets an id, is let in or not, is answered, and is told of at its end.
 
-Whatever is raised on the way, by us or by the framework, becomes the one error envelope.
+Whatever is raised on the way, by us or by the framework, becomes the error envelope of its path.
 """
 
 import logging
@@ -9,12 +9,13 @@ from typing import Any
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect, HTTPConnection
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kestrel_core.protocol.errors import EngineFailed, KestrelError
-from kestrel_gateway.errors import ClientGone, of_framework, refusal
+from kestrel_gateway.errors import ClientGone, of_framework
 from kestrel_gateway.house import House
+from kestrel_gateway.kserve.refusals import refusal_at
 from kestrel_gateway.visits import Observer, Visit, begin_visit
 
 log = logging.getLogger("kestrel.gateway")
@@ -31,7 +32,7 @@ class Reception:
             if scope["type"] == "lifespan":
                 await self._inside(scope, receive, send)
             return
-        visit = begin_visit(HTTPConnection(scope), self._observers)
+        visit = begin_visit(Headers(scope=scope), scope["method"], scope["path"], self._observers)
         scope["visit"], scope["app"] = visit, self  # a router without an app would write errors of its own
         drain = self._house.drain
         is_counted = not visit.is_probe
@@ -89,7 +90,7 @@ class Reception:
         if error is not None:
             visit.outcome = error.reason
             if status == 0:
-                await refusal(error)(scope, receive, tell)
+                await refusal_at(visit.path, error)(scope, receive, tell)
             error = None  # its traceback holds this frame, and with it the body: a circle, freed late
         visit.end(status, visit.outcome or "ok")
 

@@ -1,4 +1,4 @@
-"""Runs the gateway: uvicorn on one socket, ended by a signal in the order that loses nothing."""
+"""Runs the gateway: HTTP by uvicorn and gRPC beside it, ended by a signal in the order that loses nothing."""
 
 import asyncio
 import logging
@@ -20,6 +20,7 @@ from kestrel_gateway.drain import Drain
 from kestrel_gateway.house import House
 from kestrel_gateway.http_limits import limited
 from kestrel_gateway.key_file import read_keys
+from kestrel_gateway.kserve.server import listening_grpc
 from kestrel_gateway.logs import Log
 from kestrel_gateway.options import GatewayOptions
 from kestrel_gateway.tracing import make_spans, send_last
@@ -71,13 +72,30 @@ def run(options: GatewayOptions) -> int:
     if options.api_keys is not None:
         read_keys(options.api_keys)  # so that a bad file is told once, before anything is started
     allow_connections(options.max_connections)
-    with listening(options.host, options.port) as door:
+    check_free(options.host, options.kserve_grpc_port)
+    with ExitStack() as stack:
+        doors = [stack.enter_context(listening(options.host, port)) for port in http_ports(options)]
         if options.workers == 1:
-            return answer_at(options, door)
-        port = door.getsockname()[1]  # it is free: sockets that share a port would not say if it were not
-    with ExitStack() as opened_doors:
-        shared = (listening(options.host, port, is_shared=True) for _ in range(options.workers))
-        return run_workers(options, [opened_doors.enter_context(door) for door in shared], answer_at)
+            return answer_at(options, doors)
+        # They are free: sockets that share a port would not say if it were not.
+        ports = [door.getsockname()[1] for door in doors]
+    with ExitStack() as stack:
+        shared = [
+            [stack.enter_context(listening(options.host, port, is_shared=True)) for port in ports]
+            for _ in range(options.workers)
+        ]
+        return run_workers(options, shared, answer_at)
+
+
+def http_ports(options: GatewayOptions) -> list[int]:
+    own = options.kserve_http_port
+    return [options.port] if own is None else [options.port, own]
+
+
+def check_free(host: str, port: int | None) -> None:
+    """Of the port that each worker opens for itself; 0 is any that is free."""
+    if port:
+        listening(host, port).close()
 
 
 def allow_connections(count: int) -> None:
@@ -88,12 +106,12 @@ def allow_connections(count: int) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-def answer_at(options: GatewayOptions, door: socket.socket) -> int:
+def answer_at(options: GatewayOptions, doors: Sequence[socket.socket]) -> int:
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(serve(options, door))
+        return runner.run(serve(options, doors))
 
 
-async def serve(options: GatewayOptions, door: socket.socket) -> int:
+async def serve(options: GatewayOptions, doors: Sequence[socket.socket]) -> int:
     async with opened(options) as upstream, background(upstream.watch()):
         house = House(options, upstream)
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, house.keys.reread)
@@ -101,9 +119,19 @@ async def serve(options: GatewayOptions, door: socket.socket) -> int:
         log.install()
         spans = make_spans()
         observers: list[Observer] = [log] if spans is None else [spans, log]
-        await DrainingServer(server_config(house, observers), house.drain).serve([door])
+        await serve_house(house, doors, observers)
         send_last(spans)
         return 1 if house.drain.num_open else 0
+
+
+async def serve_house(
+    house: House, doors: Sequence[socket.socket], observers: Sequence[Observer] = ()
+) -> None:
+    """Until it is drained: HTTP at the doors, and gRPC where it was asked for."""
+    async with listening_grpc(house, observers) as port:
+        if port is not None:
+            log.info("process %d listens on port %d of %s for gRPC", os.getpid(), port, house.options.host)
+        await DrainingServer(server_config(house, observers), house.drain).serve(list(doors))
 
 
 def server_config(house: House, observers: Sequence[Observer] = ()) -> uvicorn.Config:

@@ -1,4 +1,4 @@
-"""One HTTP request as the log, the metrics and the traces tell of it: who, what, how long, how it ended.
+"""One request as the log, the metrics and the traces tell of it: who, what, how long, how it ended.
 
 Never a picture, a prompt or an answer.
 """
@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 
 from kestrel_core.protocol.messages import EngineResult, Request, Usage, parse_traceparent
@@ -17,6 +18,7 @@ from kestrel_core.protocol.messages import EngineResult, Request, Usage, parse_t
 REQUEST_ID = re.compile(r"[!-~]{1,128}")
 # Asked every few seconds by machines: neither logged, traced nor waited for.
 PROBES = ("/livez", "/healthz", "/readyz", "/health", "/ping", "/metrics", "/v1/health", "/v2/health")
+MODEL_READY = re.compile(r"/v2/models/[^/]*(/versions/[^/]*)?/ready")
 OBJECTS = ("objects", "points", "segments")
 
 
@@ -61,7 +63,7 @@ class Visit:
 
     @property
     def is_probe(self) -> bool:
-        return self.path.startswith(PROBES)
+        return self.path.startswith(PROBES) or MODEL_READY.fullmatch(self.path) is not None
 
     @property
     def ttft_s(self) -> float | None:
@@ -91,13 +93,12 @@ class Visit:
         self.latency_s = time.monotonic() - self.began
 
 
-def begin_visit(connection: HTTPConnection, observers: Sequence[Observer] = ()) -> Visit:
-    headers = connection.headers
+def begin_visit(headers: Headers, method: str, path: str, observers: Sequence[Observer] = ()) -> Visit:
     given, traceparent = headers.get("x-request-id", ""), parse_traceparent(headers.get("traceparent", ""))
     visit = Visit(
         request_id=given if REQUEST_ID.fullmatch(given) else secrets.token_hex(12),
-        method=connection.scope["method"],
-        path=connection.scope["path"],
+        method=method,
+        path=path,
         traceparent=traceparent,
         tracestate=headers.get("tracestate", "") if traceparent else "",
         observers=observers,

@@ -1,6 +1,6 @@
-"""Several processes that answer on one port: started, watched, started again when they die, ended together.
+"""Several processes that answer on the same ports: started, watched, replaced when they die, ended together.
 
-Each has a listening socket of its own on that port, among which the kernel spreads connections evenly; from
+Each has listening sockets of its own on these ports, among which the kernel spreads connections evenly; from
 one socket for all, whoever is fastest takes nearly all of them. This process opened the sockets, and keeps
 them for who comes after a worker that died. Each worker is a fresh interpreter, since gRPC does not survive a
 fork, and they share a folder for what they count together.
@@ -29,14 +29,15 @@ from kestrel_gateway.options import GatewayOptions
 
 log = logging.getLogger("kestrel.gateway")
 
-Work = Callable[[GatewayOptions, socket.socket], int]
+Doors = Sequence[socket.socket]  # of one worker
+Work = Callable[[GatewayOptions, Doors], int]
 WATCH_S = 0.1
 LINGER_S = 5.0  # a worker that has not ended so long after its own limit never will
 CANNOT_START = 2
 IN_ORDER = (0, -signal.SIGTERM)  # the second: it had not begun to serve
 
 
-def run_workers(options: GatewayOptions, doors: Sequence[socket.socket], work: Work) -> int:
+def run_workers(options: GatewayOptions, doors: Sequence[Doors], work: Work) -> int:
     """Until a signal. Returns 0 if all requests were answered, 1 if some were not, 2 if none could be."""
     Log(options.log_format).install()
     with shared_folder() as folder:
@@ -44,12 +45,12 @@ def run_workers(options: GatewayOptions, doors: Sequence[socket.socket], work: W
 
 
 class Workers:
-    def __init__(self, options: GatewayOptions, doors: Sequence[socket.socket], work: Work) -> None:
+    def __init__(self, options: GatewayOptions, doors: Sequence[Doors], work: Work) -> None:
         self._options = options
         self._work = work
         self._restarts = Restarts()
-        self._running: dict[multiprocessing.process.BaseProcess, socket.socket] = {}
-        self._due = [(0.0, door) for door in doors]  # when to start a worker for each that has none
+        self._running: dict[multiprocessing.process.BaseProcess, Doors] = {}
+        self._due = [(0.0, each) for each in doors]  # when to start a worker for those that have none
         self._ending_since: float | None = None
         self._code = 0
 
@@ -78,22 +79,23 @@ class Workers:
             return
         now = time.monotonic()
         due, self._due = [it for it in self._due if it[0] <= now], [it for it in self._due if it[0] > now]
-        for _, door in due:
-            arguments = (self._work, self._options, door)
+        for _, doors in due:
+            arguments = (self._work, self._options, doors)
             worker = multiprocessing.get_context("spawn").Process(target=_begin_work, args=arguments)
             worker.start()
-            self._running[worker] = door
+            self._running[worker] = doors
 
     def _bury_the_dead(self) -> None:
         for worker in [worker for worker in self._running if worker.exitcode is not None]:
-            door = self._running.pop(worker)
+            doors = self._running.pop(worker)
             assert worker.pid is not None and worker.exitcode is not None
             forget_worker(worker.pid)
-            self._after(worker.pid, worker.exitcode, door)
+            self._after(worker.pid, worker.exitcode, doors)
 
-    def _after(self, pid: int, code: int, door: socket.socket) -> None:
+    def _after(self, pid: int, code: int, doors: Doors) -> None:
         if self._ending_since is not None:
-            door.close()  # those who come now are told so by the workers that are left
+            for door in doors:
+                door.close()  # those who come now are told so by the workers that are left
             if code not in IN_ORDER:
                 self._code = self._code or 1
             return
@@ -107,7 +109,7 @@ class Workers:
             self._code = 1
             self._end()
         else:
-            self._due.append((time.monotonic() + pause_s, door))
+            self._due.append((time.monotonic() + pause_s, doors))
 
     def _lose_patience(self) -> None:
         limit_s = self._options.drain_s + self._options.exit_timeout_s + LINGER_S
@@ -146,11 +148,11 @@ def shared_folder() -> Iterator[Path]:
             del os.environ[WORKERS_FOLDER]
 
 
-def _begin_work(work: Work, options: GatewayOptions, door: socket.socket) -> None:
+def _begin_work(work: Work, options: GatewayOptions, doors: Doors) -> None:
     """The first thing in a worker. Until it listens to SIGHUP itself, that must not end it."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        sys.exit(work(options, door))
+        sys.exit(work(options, doors))
     except KestrelError as error:
         print(f"kestrel: {error}", file=sys.stderr)
         sys.exit(CANNOT_START)

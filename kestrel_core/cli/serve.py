@@ -10,6 +10,7 @@ from kestrel_core.cli.options import add_engine_options, engine_options
 
 if TYPE_CHECKING:
     from kestrel_core.cli.options import Commands
+    from kestrel_core.triton.options import ServeOptions
 
 
 def add(commands: "Commands") -> None:
@@ -31,14 +32,26 @@ def add(commands: "Commands") -> None:
         "--host",
         default="127.0.0.1",
         metavar="ADDRESS",
-        help="where all ports listen; 0.0.0.0 is everywhere, and without --api-keys clients need no key "
-        "(default: %(default)s)",
+        help="who can reach it: 127.0.0.1 is this machine, 0.0.0.0 everybody, and without --api-keys "
+        "clients need no key. On any other address than this machine's own the gateway answers at all "
+        "ports, and Triton stays behind it (default: %(default)s)",
+    )
+    reach = serve.add_mutually_exclusive_group()
+    reach.add_argument(
+        "--expose-triton",
+        action="store_true",
+        help="let Triton itself listen on --host, where one bad request can crash it: for trusted networks",
+    )
+    reach.add_argument(
+        "--guard-triton",
+        action="store_true",
+        help="let the gateway answer at all ports on 127.0.0.1 too: for a balancer on this machine",
     )
     _add_gateway_options(serve)
     for name, protocol, port in (
-        ("http", "HTTP", 8000),
-        ("grpc", "gRPC", 8001),
-        ("metrics", "Prometheus' metrics", 8002),
+        ("http", "KServe v2 over HTTP", 8000),
+        ("grpc", "KServe v2 over gRPC", 8001),
+        ("metrics", "Triton's metrics, on this machine alone unless --expose-triton", 8002),
     ):
         serve.add_argument(
             f"--{name}-port",
@@ -73,16 +86,23 @@ def add(commands: "Commands") -> None:
 
 
 def _serve(options: argparse.Namespace, console: Console) -> int:
-    from kestrel_core.triton.options import ServeOptions
-    from kestrel_core.triton.serve import REPOSITORY, serve
+    from kestrel_core.triton.serve import serve
 
-    chosen = ServeOptions(
+    return serve(options_of(options), console)
+
+
+def options_of(options: argparse.Namespace) -> "ServeOptions":
+    from kestrel_core.triton.options import ServeOptions
+    from kestrel_core.triton.serve import REPOSITORY
+
+    return ServeOptions(
         http_port=options.http_port,
         grpc_port=options.grpc_port,
         metrics_port=options.metrics_port,
         repository=options.model_repository or REPOSITORY,
         exit_timeout_s=options.exit_timeout,
-        triton_host=options.host,
+        expose_triton=options.expose_triton,
+        guard_triton=options.guard_triton,
         demo=options.demo,
         flags=options.flags,
         engine=engine_options(options),
@@ -95,7 +115,6 @@ def _serve(options: argparse.Namespace, console: Console) -> int:
         allow_image_hosts=options.allow_image_hosts,
         limits=options.limit,
     )
-    return serve(chosen, console)
 
 
 def _add_gateway_options(serve: argparse.ArgumentParser) -> None:
@@ -117,7 +136,7 @@ def _add_gateway_options(serve: argparse.ArgumentParser) -> None:
         "--api-keys",
         type=Path,
         metavar="FILE",
-        help="TOML with the keys that the gateway asks for; Triton's own ports then answer the gateway alone",
+        help="TOML with the keys that the gateway asks for; Triton itself then answers the gateway alone",
     )
     serve.add_argument(
         "--allow-image-hosts",

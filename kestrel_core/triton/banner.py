@@ -37,28 +37,38 @@ def banner(
     name: str, config: RuntimeConfig, seconds: float, options: ServeOptions, info: Collection[str]
 ) -> str:
     """`info` says what each engine computes with, where the server tells."""
-    hosts = sorted({host for host, _ in options.listeners.values()} - {"127.0.0.1"})
     return BANNER.format(
         name=name,
         device=config.device,
         seconds=seconds,
-        addresses=", ".join(f"{name} {port}" for name, (_, port) in options.listeners.items())
-        + (f", on {' and '.join(hosts)}" if hosts else ""),
+        addresses=_addresses(options),
         in_use="".join(f"In use: {line}\n" for line in info),
         noise=NOISE if config.weights == "random" else "",
         ways_in="\n".join(f"  {way}" for way in (*_ways_in(options), *_adapted(config, options))),
     )
 
 
+def _addresses(options: ServeOptions) -> str:
+    """By host, which is told where any is another than this machine."""
+    hosts = list(dict.fromkeys(host for host, _ in options.listeners.values()))
+    groups = [
+        ", ".join(f"{name} {port}" for name, (where, port) in options.listeners.items() if where == host)
+        for host in hosts
+    ]
+    if hosts == ["127.0.0.1"]:
+        return groups[0]
+    return "; ".join(f"{group}, on {host}" for group, host in zip(groups, hosts, strict=True))
+
+
 def _ways_in(options: ServeOptions) -> list[str]:
-    """The page first, then a request by curl, then the client. With keys Triton's own ports take none."""
+    """The page first, then a request by curl, then the client, which has no option for a key."""
     picture = shlex.quote(str(_near(SAMPLE)))
     client = (
-        f"{_client()} --url {_typed(options.triton_host)}:{options.grpc_port} --image {picture} "
+        f"{_client()} --url {_place(options, 'grpc')} --image {picture} "
         f'--object "green circle" --question "{QUESTION}"'
     )
     if not options.port:
-        http = f"{_typed(options.triton_host)}:{options.http_port}"
+        http = _place(options, "http")
         return [f"{request(_near(SAMPLE))} | curl -s {http}/v2/models/moondream/generate -d @-", client]
     gateway = f"{_typed(options.host)}:{options.port}"
     curl = f'curl -s {gateway}/v1/query -F image=@{picture} -F question="{QUESTION}" -F temperature=0'
@@ -81,7 +91,7 @@ def _adapted(config: RuntimeConfig, options: ServeOptions) -> list[str]:
             f'-F question="{ADAPTED_QUESTION}" -F adapter={name}{key}'
         ]
     return [
-        f"{_client()} --url {_typed(options.triton_host)}:{options.grpc_port} --image {picture} "
+        f"{_client()} --url {_place(options, 'grpc')} --image {picture} "
         f'--skill query --question "{ADAPTED_QUESTION}" --adapter {name}'
     ]
 
@@ -103,6 +113,11 @@ def _client() -> str:
     if command.is_file():
         return shlex.quote(str(_near(command)))
     return f"{shlex.quote(str(_near(python)))} -m kestrel_client"
+
+
+def _place(options: ServeOptions, protocol: str) -> str:
+    host, port = options.listeners[protocol]
+    return f"{_typed(host)}:{port}"
 
 
 def _typed(host: str) -> str:

@@ -17,25 +17,6 @@ SHARED_MEMORY = Path("/dev/shm")
 NEEDED_BYTES, WANTED_BYTES = 32 * 2**20, 256 * 2**20
 GPU_DEVICES = (Path("/dev/nvidiactl"), Path("/dev/nvhost-ctrl-gpu"), Path("/dev/dxg"))  # also Jetson, WSL
 DEVICE = re.compile(r"cpu|cuda(:\d+)?")
-# Flags of tritonserver that are options of ours. If both were given, readiness would be asked for elsewhere.
-OURS = {
-    "--http-address": "--host",
-    "--grpc-address": "--host",
-    "--metrics-address": "--host",
-    "--http-port": "--http-port",
-    "--grpc-port": "--grpc-port",
-    "--metrics-port": "--metrics-port",
-    "--exit-timeout-secs": "--exit-timeout",
-}
-
-
-def check_flags(flags: Sequence[str]) -> None:
-    if flags and not flags[0].startswith("-"):
-        raise InvalidRequest(f'"{flags[0]}" is no flag of tritonserver, which all begin with a dash')
-    for flag in flags:
-        name = flag.partition("=")[0]
-        if name in OURS:
-            raise InvalidRequest(f"{name} is set by kestrel itself; give {OURS[name]} before the --")
 
 
 def check_device(device: str) -> None:

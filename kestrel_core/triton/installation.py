@@ -75,7 +75,9 @@ def _with_our_python(environment: Mapping[str, str]) -> dict[str, str]:
     path = f"{sys.prefix}/bin:{environment.get('PATH', os.defpath)}"
     ours = str(Path(__file__).parents[2])  # so that a checkout need not be installed
     packages = ":".join([ours, *filter(None, [environment.get("PYTHONPATH")])])
-    return {**environment, "PATH": path, "PYTHONPATH": packages}
+    found = {**environment, "PATH": path, "PYTHONPATH": packages}
+    found.pop("AIP_MODE", None)  # with it Triton listens for Vertex AI as well, on every network
+    return found
 
 
 def check_stub(triton: Installation) -> None:

@@ -21,8 +21,8 @@ SECRET_VARIABLE = "KESTREL_UPSTREAM_SECRET"
 SECRET = re.compile(r"[A-Za-z0-9_-]{16,}")
 
 
-def inference_secret(given: str | None, has_keys: bool) -> str | None:
-    """The one that was given; a new one if there are keys, which Triton's own ports must not go around."""
+def inference_secret(given: str | None, is_gateways_alone: bool) -> str | None:
+    """The one that was given; a new one if Triton's own ports must not be a way around the gateway."""
     if given:
         if not SECRET.fullmatch(given):
             raise InvalidRequest(
@@ -30,7 +30,7 @@ def inference_secret(given: str | None, has_keys: bool) -> str | None:
                 "as `openssl rand -hex 32` writes one"
             )
         return given
-    return secrets.token_urlsafe(32) if has_keys else None
+    return secrets.token_urlsafe(32) if is_gateways_alone else None
 
 
 def restriction_flags(secret: str | None) -> list[str]:

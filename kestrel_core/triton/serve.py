@@ -21,7 +21,6 @@ from kestrel_core.skills.registry import installed_skills
 from kestrel_core.triton.checks import (
     check_adapters,
     check_device,
-    check_flags,
     check_gateway,
     check_ports,
     check_shared_memory,
@@ -30,6 +29,7 @@ from kestrel_core.triton.checks import (
 from kestrel_core.triton.gateway import Gateway, gateway_environment, missing_packages
 from kestrel_core.triton.installation import check_stub, find_triton
 from kestrel_core.triton.options import ServeOptions
+from kestrel_core.triton.ports import arranged, check_flags
 from kestrel_core.triton.repository import read_repository
 from kestrel_core.triton.restrictions import SECRET_VARIABLE, inference_secret
 from kestrel_core.triton.supervisor import Supervisor
@@ -51,10 +51,11 @@ DEMO_OPTIONS = {
 
 def serve(options: ServeOptions, console: Console) -> int:
     """Serve until a signal. Returns 0 if all requests were answered, 1 if some were not; raises mistakes."""
-    check_flags(options.flags)
-    options = check_gateway(options, missing_packages(), console)
+    check_flags(options.flags, options.expose_triton)
+    options = arranged(check_gateway(options, missing_packages(), console), console)
     surroundings = dict(os.environ)
-    secret = inference_secret(surroundings.pop(SECRET_VARIABLE, None), options.api_keys is not None)
+    is_gateways_alone = options.is_guarded or options.api_keys is not None
+    secret = inference_secret(surroundings.pop(SECRET_VARIABLE, None), is_gateways_alone)
     environment = {**surroundings, **engine_variables(options)}
     configs = read_repository(options.repository).configs(environment)
     for config in configs:

@@ -100,7 +100,7 @@ def test_errors_have_their_types(fake: FakeTriton) -> None:
 
 
 def test_what_was_not_begun_is_tried_again(fake: FakeTriton) -> None:
-    fake.scripts += [refuse("UNAVAILABLE: the queue is full"), break_off(grpc.StatusCode.UNAVAILABLE)]
+    fake.scripts += [refuse("UNAVAILABLE: the queue is full"), refuse("'moondream' is not ready")]
 
     async def body(client: AsyncClient) -> None:
         assert (await client.query(None, "what?")).text == "a red circle"

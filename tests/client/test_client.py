@@ -15,7 +15,6 @@ from client.fake_triton import (
     FakeTriton,
     LateEnd,
     Response,
-    Script,
     Silence,
     break_off,
     refuse,
@@ -122,74 +121,6 @@ def test_without_a_server_the_error_says_how_to_start_one() -> None:
     assert f"no Triton server answers at {url}; start one with `kestrel serve --demo`" in str(caught.value)
 
 
-def test_a_server_that_comes_up_late_is_still_asked() -> None:
-    port = free_port()
-    url = f"127.0.0.1:{port}"
-    servers: list[FakeTriton] = []
-    failures = []
-
-    class Patient(Retry):
-        def wait_s(self, attempt: int) -> float:
-            failures.append(attempt)
-            if attempt == 1:
-                servers.append(FakeTriton(port))
-            return 0.02
-
-    with Client(url, retry=Patient(limit=200)) as client:
-        assert client.query(None, "what?").text == "a red circle"
-    assert failures[:2] == [0, 1]
-    servers[0].stop()
-
-
-@pytest.mark.parametrize(
-    "script",
-    [
-        refuse("UNAVAILABLE: the queue holds 256 requests"),
-        break_off(grpc.StatusCode.UNAVAILABLE),
-        # What Triton itself says while it ends, and after its model's process has died.
-        refuse("[request id: 7] Request for unknown model: 'moondream' has no available versions"),
-        refuse("Request for unknown model: 'moondream' has no available versions"),
-        refuse("Stub process 'moondream_0_0' is not healthy."),
-    ],
-    ids=["queue full", "server gone", "ending", "ending, without an id", "stub dead"],
-)
-def test_what_was_not_begun_is_tried_again(fake: FakeTriton, script: Script) -> None:
-    fake.scripts += [script, script, script]
-    with Client(fake.url, retry=AT_ONCE) as client:
-        assert client.query(b"picture", "what?").text == "a red circle"
-    assert len(fake.asked) == 4
-
-
-def test_retries_have_an_end(fake: FakeTriton) -> None:
-    fake.scripts += [refuse("UNAVAILABLE: the queue is full")] * 9
-    with Client(fake.url, retry=AT_ONCE) as client, pytest.raises(Overloaded, match="the queue is full"):
-        client.query(None, "what?")
-    assert len(fake.asked) == 4
-
-
-def test_retries_end_with_the_timeout(fake: FakeTriton) -> None:
-    fake.scripts += [refuse("UNAVAILABLE: the queue is full")] * 9
-    patient = Retry(limit=9, first_wait_s=60.0, max_wait_s=60.0)
-    with Client(fake.url, retry=patient) as client, pytest.raises(Overloaded):
-        client.query(None, "what?", timeout_s=5.0)
-    assert len(fake.asked) == 1
-
-
-def test_waits_double_up_to_a_limit() -> None:
-    retry = Retry(first_wait_s=0.1, max_wait_s=0.5)
-    for attempt, most in enumerate((0.1, 0.2, 0.4, 0.5, 0.5)):
-        assert most / 2 <= retry.wait_s(attempt) <= most
-
-
-def test_nothing_is_asked_again_once_the_answer_has_begun(fake: FakeTriton) -> None:
-    fake.scripts.append(break_off(grpc.StatusCode.UNAVAILABLE, CHUNK))
-    with Client(fake.url, retry=AT_ONCE) as client, client.query(None, "what?", stream=True) as stream:
-        assert stream.next_chunk().text == "a red "
-        with pytest.raises(ServerUnreachable, match="went away in the middle of the answer"):
-            stream.next_chunk()
-    assert len(fake.asked) == 1
-
-
 def test_an_error_in_mid_stream_comes_behind_the_text(fake: FakeTriton) -> None:
     def script(asked: Asked, context: grpc.ServicerContext) -> Iterator[Response]:
         yield CHUNK
@@ -271,14 +202,6 @@ def test_the_timeout_is_told_to_the_server_and_kept_here_too(
         client.query(None, "what?", timeout_s=0.2)
     assert silence.gone.wait(5)
     assert 100_000 < fake.asked[0].timeout_us <= 200_000
-
-
-def test_the_time_of_a_retry_is_what_is_left(fake: FakeTriton) -> None:
-    fake.scripts.append(refuse("UNAVAILABLE: the queue is full"))
-    with Client(fake.url, timeout_s=30.0, retry=AT_ONCE) as client:
-        client.query(None, "what?")
-    first, second = (asked.timeout_us for asked in fake.asked)
-    assert 29_000_000 < second < first <= 30_000_000
 
 
 def test_a_client_without_a_timeout_sets_none(fake: FakeTriton) -> None:

@@ -4,7 +4,7 @@ import asyncio
 
 import grpc
 import pytest
-from client.fake_triton import FakeTriton, break_off
+from client.fake_triton import FakeTriton, break_off, refuse
 
 from kestrel_client import AsyncClient, Client, InvalidRequest, Retry, ServerUnreachable
 
@@ -14,7 +14,7 @@ AT_ONCE = Retry(limit=3, first_wait_s=0.001)
 
 
 def test_headers_go_along_with_every_request_and_every_attempt(fake: FakeTriton) -> None:
-    fake.scripts.append(break_off(grpc.StatusCode.UNAVAILABLE))
+    fake.scripts.append(refuse("UNAVAILABLE: the queue is full"))
 
     async def ask() -> None:
         async with AsyncClient(fake.url, headers=SECRET) as client:

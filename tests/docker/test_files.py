@@ -1,6 +1,6 @@
 """The container files, as far as they can be checked without a container engine."""
 
-import json
+import io
 import re
 import shlex
 import subprocess
@@ -9,12 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from kestrel_core.cli.main import make_parser
+from kestrel_core.cli.serve import options_of
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.intake.models import MODELS
-from kestrel_core.triton.restrictions import GRPC_HEADER, SECRET_VARIABLE, restriction_flags
+from kestrel_core.triton.ports import arranged
+from kestrel_core.triton.restrictions import GRPC_HEADER, restriction_flags
 from kestrel_core.triton.supervisor import LINGER_S
+from kestrel_gateway.health import READY
 
 kubernetes_validate = pytest.importorskip("kubernetes_validate")
 yaml = pytest.importorskip("yaml")
@@ -36,8 +40,13 @@ def manifests() -> dict[str, dict[str, Any]]:
     return {f"{part['kind']}/{part['metadata']['name']}": part for part in found}
 
 
-def gateway_pod() -> dict[str, Any]:
-    return dict(manifests()["Deployment/kestrel-gateway"]["spec"]["template"]["spec"])
+def pod() -> dict[str, Any]:
+    return dict(manifests()["Deployment/kestrel"]["spec"]["template"]["spec"])
+
+
+def container() -> dict[str, Any]:
+    [found] = pod()["containers"]
+    return dict(found)
 
 
 def dockerfile() -> list[list[str]]:
@@ -77,29 +86,42 @@ def test_compose_runs_the_server_on_a_gpu_and_the_demo_on_none() -> None:
     assert services["demo"]["environment"] == {"KESTREL_MODEL": "moondream-tiny", "KESTREL_DEVICE": "cpu"}
     for name in ("server", "demo"):
         assert services[name]["shm_size"] == "1g"
-        assert all(port.startswith("127.0.0.1:") for port in services[name]["ports"]), (
-            "Triton asks for no key"
-        )
-        assert "--port=0" in services[name]["command"]
-        assert services[name]["healthcheck"]["test"][-1] == "--triton=localhost:8000"
+        assert {port.rpartition(":")[2] for port in services[name]["ports"]} == {"8080", "8000", "8001"}
+        assert "command" not in services[name], "as the entry point starts it, Triton is behind the gateway"
     for name, service in services.items():
         assert all(
             port.startswith(("127.0.0.1:", "${KESTREL_BIND:-127.0.0.1}:")) for port in service["ports"]
         ), name
 
 
-def test_the_commands_of_gateways_are_understood_and_ask_a_server_that_is_there() -> None:
-    [pod] = gateway_pod()["containers"]
-    service = load(DOCKER / "compose.yaml")["services"]["gateway"]
-    servers = {"kestrel": 8001, "kestrel-grpc": 8001}  # an alias in compose, a service in Kubernetes
-    for command in (pod["args"], service["command"]):
-        given = make_parser().parse_args(command[1:])
-        assert given.host == "0.0.0.0" and given.port == 8080
-        [upstream] = given.upstream
-        name, _, port = upstream.removeprefix("dns:").partition(":")
-        assert servers[name] == int(port)
-    assert "Service/kestrel-grpc" in manifests()
-    assert load(DOCKER / "compose.yaml")["x-server"]["networks"]["default"]["aliases"] == ["kestrel"]
+def test_no_file_of_ours_puts_triton_on_a_network() -> None:
+    for path in (path for path in DOCKER.rglob("*") if path.is_file() and path.suffix not in (".md", ".py")):
+        assert not re.search(r"--expose-triton|--port[= ]0", path.read_text()), path.name
+    assert set(instruction("EXPOSE")) == {"8080", "8000", "8001"}
+    given = make_parser().parse_args(["serve", "--host", "0.0.0.0", *container()["args"]])
+    settled = arranged(options_of(given), Console(file=io.StringIO()))
+    assert settled.is_guarded and settled.triton_host == "127.0.0.1"
+    told = {port for name, (_, port) in settled.listeners.items() if name != "metrics"}
+    assert {port["containerPort"] for port in container()["ports"]} == told
+
+
+def test_prometheus_asks_the_gateway_for_its_own_numbers_and_the_engines() -> None:
+    jobs = load(DOCKER / "prometheus/prometheus.yml")["scrape_configs"]
+    asked = {(job["dns_sd_configs"][0]["port"], job.get("metrics_path", "/metrics")) for job in jobs}
+    assert asked == {(8080, "/metrics"), (8080, "/metrics/engine")}
+    endpoints = manifests()["PodMonitor/kestrel"]["spec"]["podMetricsEndpoints"]
+    assert {(it["port"], it["path"]) for it in endpoints} == {("gateway", path) for _, path in asked}
+    aliases = load(DOCKER / "compose.yaml")["x-server"]["networks"]["default"]["aliases"]
+    assert [job["dns_sd_configs"][0]["names"] for job in jobs] == [aliases] * 2
+
+
+def test_only_the_gateways_ports_of_a_pod_can_be_reached() -> None:
+    policy = manifests()["NetworkPolicy/kestrel"]["spec"]
+    assert policy["policyTypes"] == ["Ingress"]
+    assert policy["podSelector"] == manifests()["Deployment/kestrel"]["spec"]["selector"]
+    opened = {port["port"]: "from" in rule for rule in policy["ingress"] for port in rule["ports"]}
+    assert opened == {"gateway": False, "http": True, "grpc": True}
+    assert set(opened) == {port["name"] for port in container()["ports"]}
 
 
 def test_compose_mounts_files_that_exist_and_volumes_it_declares() -> None:
@@ -121,29 +143,21 @@ def test_the_manifests_follow_the_schema_of_kubernetes(version: str) -> None:
             continue  # the operator's own kind
         kubernetes_validate.validate(manifest, version, strict=True)
         kinds.add(name.partition("/")[0])
-    assert kinds >= {"Deployment", "Service", "HorizontalPodAutoscaler", "PodDisruptionBudget"}
+    wanted = {"Deployment", "Service", "NetworkPolicy", "HorizontalPodAutoscaler", "PodDisruptionBudget"}
+    assert kinds >= wanted
 
 
-@pytest.mark.parametrize(
-    ("name", "services"),
-    [("kestrel", ("kestrel", "kestrel-grpc")), ("kestrel-gateway", ("kestrel-gateway",))],
-)
-def test_every_selector_finds_its_pods_and_every_port_is_one_of_theirs(
-    name: str, services: tuple[str, ...]
-) -> None:
+def test_every_selector_finds_its_pods_and_every_port_is_one_of_theirs() -> None:
     found = manifests()
-    template = found[f"Deployment/{name}"]["spec"]["template"]
-    labels = template["metadata"]["labels"]
-    ports = {port["name"]: port["containerPort"] for port in template["spec"]["containers"][0]["ports"]}
-    for service in services:
+    labels = found["Deployment/kestrel"]["spec"]["template"]["metadata"]["labels"]
+    ports = {port["name"]: port["containerPort"] for port in container()["ports"]}
+    for service in ("kestrel", "kestrel-grpc"):
         spec = found[f"Service/{service}"]["spec"]
         assert spec["selector"] == labels
         for port in spec["ports"]:
             assert ports[port["targetPort"]] == port["port"]
     for kind in ("Deployment", "PodDisruptionBudget", "PodMonitor"):
-        assert found[f"{kind}/{name}"]["spec"]["selector"]["matchLabels"] == labels
-    [endpoint] = found[f"PodMonitor/{name}"]["spec"]["podMetricsEndpoints"]
-    assert endpoint["port"] in ports
+        assert found[f"{kind}/kestrel"]["spec"]["selector"]["matchLabels"] == labels
 
 
 def test_requests_are_spread_over_pods_whose_number_follows_the_load() -> None:
@@ -154,11 +168,10 @@ def test_requests_are_spread_over_pods_whose_number_follows_the_load() -> None:
 
 
 def test_a_pod_has_one_gpu_shared_memory_and_no_rights() -> None:
-    pod = manifests()["Deployment/kestrel"]["spec"]["template"]["spec"]
-    [server] = pod["containers"]
+    server = container()
     assert server["resources"]["limits"]["nvidia.com/gpu"] == "1"
-    assert pod["securityContext"]["runAsNonRoot"] and server["securityContext"]["readOnlyRootFilesystem"]
-    volumes = {volume["name"]: volume for volume in pod["volumes"]}
+    assert pod()["securityContext"]["runAsNonRoot"] and server["securityContext"]["readOnlyRootFilesystem"]
+    volumes = {volume["name"]: volume for volume in pod()["volumes"]}
     mounts = {mount["mountPath"]: volumes[mount["name"]] for mount in server["volumeMounts"]}
     assert mounts["/dev/shm"]["emptyDir"]["medium"] == "Memory"
     claim = mounts["/models"]["persistentVolumeClaim"]["claimName"]
@@ -166,8 +179,7 @@ def test_a_pod_has_one_gpu_shared_memory_and_no_rights() -> None:
 
 
 def test_every_variable_of_ours_is_a_setting_and_names_a_model_that_exists() -> None:
-    [server] = manifests()["Deployment/kestrel"]["spec"]["template"]["spec"]["containers"]
-    environments = [{variable["name"]: variable.get("value", "") for variable in server["env"]}]
+    environments = [{variable["name"]: variable.get("value", "") for variable in container()["env"]}]
     for service in ("server", "demo"):
         given = load(DOCKER / "compose.yaml")["services"][service]["environment"]
         environments.append({name: re.sub(r"\$\{\w+:-(.*)\}", r"\1", text) for name, text in given.items()})
@@ -175,53 +187,37 @@ def test_every_variable_of_ours_is_a_setting_and_names_a_model_that_exists() -> 
         assert RuntimeConfig.from_environment(environment).model in MODELS
 
 
-@pytest.mark.parametrize("name", ["kestrel", "kestrel-gateway"])
-def test_kubernetes_adds_no_variables_that_look_like_ours(name: str) -> None:
+def test_kubernetes_adds_no_variables_that_look_like_ours() -> None:
     """Beside a service called kestrel it would set KESTREL_PORT and its like."""
-    assert manifests()[f"Deployment/{name}"]["spec"]["template"]["spec"]["enableServiceLinks"] is False
+    assert pod()["enableServiceLinks"] is False
 
 
-@pytest.mark.parametrize(("name", "to_end_s"), [("kestrel", LINGER_S), ("kestrel-gateway", 0)])
-def test_a_pod_is_given_longer_than_its_end_takes(name: str, to_end_s: float) -> None:
-    pod = manifests()[f"Deployment/{name}"]["spec"]["template"]["spec"]
-    options = dict(word.split("=") for word in pod["containers"][0]["args"] if "=" in word)
-    spent_s = float(options["--drain-s"]) + float(options["--exit-timeout"]) + to_end_s
+def test_a_pod_is_given_longer_than_its_end_takes() -> None:
+    options = dict(word.split("=") for word in container()["args"] if "=" in word)
+    spent_s = float(options["--drain-s"]) + float(options["--exit-timeout"]) + LINGER_S
     assert float(options["--drain-s"]) >= 5, "until every balancer knows"
-    assert pod["terminationGracePeriodSeconds"] >= spent_s + 10
+    assert pod()["terminationGracePeriodSeconds"] >= spent_s + 10
 
 
-def test_gateways_and_servers_share_a_secret_if_there_is_one() -> None:
-    found = manifests()
-    secrets = []
-    for name in ("kestrel", "kestrel-gateway"):
-        [container] = found[f"Deployment/{name}"]["spec"]["template"]["spec"]["containers"]
-        [source] = [v["valueFrom"] for v in container["env"] if v["name"] == SECRET_VARIABLE]
-        assert source["secretKeyRef"]["optional"]
-        secrets.append(source)
-    assert secrets[0] == secrets[1]
+def test_every_probe_asks_for_a_real_answer_which_the_first_signal_ends() -> None:
+    for probe in ("startup", "readiness", "liveness"):
+        asked = container()[f"{probe}Probe"]["httpGet"]
+        assert asked == {"path": "/readyz", "port": "gateway"} and "/readyz" in READY
+    liveness = container()["livenessProbe"]
+    assert (
+        liveness["periodSeconds"] * liveness["failureThreshold"] > pod()["terminationGracePeriodSeconds"]
+    ), "a pod that ends is not killed for saying so"
 
 
-def test_a_gateway_is_asked_whether_it_lives_and_whether_it_is_ready() -> None:
-    [gateway] = gateway_pod()["containers"]
-    paths = {name: gateway[f"{name}Probe"]["httpGet"]["path"] for name in ("liveness", "readiness")}
-    assert paths == {"liveness": "/livez", "readiness": "/readyz"}
-    assert {gateway[f"{name}Probe"]["httpGet"]["port"] for name in paths} == {gateway["ports"][0]["name"]}
-    assert gateway["securityContext"]["readOnlyRootFilesystem"]
-
-
-def test_the_probes_that_may_kill_a_pod_ask_the_model_and_leave_it_time_to_answer() -> None:
-    [server] = manifests()["Deployment/kestrel"]["spec"]["template"]["spec"]["containers"]
-    [python, script] = json.loads(" ".join(instruction("HEALTHCHECK")).partition(" CMD ")[2])
-    for probe, asks in (("startupProbe", ["--compute", "--timeout-s=20"]), ("livenessProbe", [])):
-        assert server[probe]["exec"]["command"] == [python, script, "--triton=localhost:8000", *asks]
-        seconds = float(asks[-1].partition("=")[2]) if asks else 4.0
-        assert server[probe]["timeoutSeconds"] > 2 * seconds
-    assert server["readinessProbe"]["httpGet"]["path"] == "/v2/models/moondream/ready"
+def test_keys_are_read_from_where_they_are_mounted() -> None:
+    text = (KUBERNETES / "deployment.yaml").read_text()
+    [path] = re.findall(r"--api-keys=(\S+)", text)
+    [mount] = [it for it in container()["volumeMounts"] if it["name"] == "keys"]
+    assert Path(path).parent == Path(mount["mountPath"])
 
 
 def test_the_autoscaler_adds_a_pod_before_the_batch_is_full() -> None:
-    [server] = manifests()["Deployment/kestrel"]["spec"]["template"]["spec"]["containers"]
-    environment = {variable["name"]: variable.get("value") for variable in server["env"]}
+    environment = {variable["name"]: variable.get("value") for variable in container()["env"]}
     metrics = manifests()["HorizontalPodAutoscaler/kestrel"]["spec"]["metrics"]
     targets = {m["pods"]["metric"]["name"]: int(m["pods"]["target"]["averageValue"]) for m in metrics}
     assert 0 < targets["kestrel_running_requests"] < int(environment["KESTREL_MAX_BATCH_SIZE"])

@@ -278,7 +278,6 @@ def test_the_lists_of_models_have_the_same_envelope(guarded: Running, path: str)
         ("GET", "/v1/", 404, "not_found_error"),
         ("POST", "/v1/query/", 404, "not_found_error"),
         ("POST", "/v1/dance", 404, "not_found_error"),
-        ("GET", "/v2/models", 404, "not_found_error"),
         ("GET", "//v1/query", 404, "not_found_error"),
         ("GET", "/../../etc/passwd", 404, "not_found_error"),
         ("GET", "/%2e%2e/%00", 404, "not_found_error"),

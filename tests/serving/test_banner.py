@@ -105,7 +105,7 @@ def test_with_keys_only_ways_that_take_one_are_shown() -> None:
 
 def test_gateway_and_triton_may_listen_in_different_places() -> None:
     options = replace(GATEWAY, host="10.0.0.7")
-    assert "metrics 3, on 10.0.0.7\n" in shown(options)
+    assert "gateway 4, on 10.0.0.7; http 1, grpc 2, metrics 3, on 127.0.0.1\n" in shown(options)
     page, _, client = ways_in(options)
     assert page == "http://10.0.0.7:4/" and "--url localhost:2 " in client
 

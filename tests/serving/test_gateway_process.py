@@ -237,12 +237,16 @@ def test_every_option_reaches_the_gateway_and_the_secret_only_its_environment() 
     options = ServeOptions(
         1, 2, 3, Path(), 30, "0.0.0.0", host="::", port=4, gateway_workers=5, api_keys=Path("keys.toml"),
         drain_s=0.5, log_format="json", allow_image_hosts="a.example,b.example", limits=["max_headers=50"],
+        kserve_http_port=6, kserve_grpc_port=7,
     )  # fmt: skip
     words = gateway_flags(options)
     assert dict(zip(words[::2], words[1::2], strict=True)) == {
         "--upstream": "127.0.0.1:2",
         "--host": "::",
         "--port": "4",
+        "--kserve-http-port": "6",
+        "--kserve-grpc-port": "7",
+        "--engine-metrics": "http://127.0.0.1:3/metrics",
         "--workers": "5",
         "--drain-s": "0.5",
         "--exit-timeout": "30",

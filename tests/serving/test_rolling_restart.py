@@ -1,5 +1,7 @@
 """Two replicas behind docker/haproxy.cfg, each restarted once while requests come in: none is lost.
 
+As that file asks, each replica's gateway answers at all its ports, and Triton stays behind it.
+
 Nobody here tries a request a second time: what fails is counted.
 """
 
@@ -29,7 +31,8 @@ pytestmark = [
     pytest.mark.skipif(HAPROXY is None, reason="there is no haproxy here; apt-get install haproxy"),
 ]
 
-CALLERS, ENOUGH = 6, 1000
+OPTIONS = ("--drain-s=3", "--guard-triton")
+CALLERS, ENOUGH = 6, 600
 PAUSE_S = 0.08  # before each request: two cores have to start a server meanwhile
 QUESTION = {"SKILL": "query", "QUESTION": "?", "MAX_TOKENS": 1, "TEMPERATURE": 0}
 # The ports that docker/haproxy.cfg names: of the balancer, and of each replica in the order of `Served`.
@@ -113,7 +116,7 @@ class Replica:
         log = self._folder / f"log-{self._ports[0]}-{self._starts}"
         self._starts += 1
         self._served: Served = self._held.enter_context(
-            served(log, "--drain-s=3", ports=self._ports, KESTREL_MODEL_PATH=str(self._model))
+            served(log, *OPTIONS, ports=self._ports, KESTREL_MODEL_PATH=str(self._model))
         )
         return self._served
 

@@ -45,7 +45,7 @@ async def answer_about(house: House, request: Request, samples: list[str]) -> Re
             "samples": samples,
             "has_keys": house.keys.are_asked_for,
             "max_picture_bytes": min(house.options.max_image_bytes, house.options.max_body_bytes - OF_WORDS),
-            "grpc_port": int(port) if port.isdecimal() else GRPC_PORT,
+            "grpc_port": house.options.kserve_grpc_port or (int(port) if port.isdecimal() else GRPC_PORT),
         },
         headers=HEADERS,
     )
