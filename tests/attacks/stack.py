@@ -89,9 +89,9 @@ def stack(folder: Path, *arguments: str, wrapper: Sequence[str] = (), **environm
         for name, key in (("user", USER), ("attacker", ATTACKER))
     )
     keys.write_text("\n".join(lines))
-    flags = ("--demo", f"--api-keys={keys}", *arguments)
+    flags = ("--demo", "--guard-triton", f"--api-keys={keys}", *arguments)
     with served(folder / "log", *flags, gateway=True, wrapper=wrapper, **environment) as it:
-        user = Target("127.0.0.1", it.port, key=USER)
+        user = Target("127.0.0.1", it.port, f"127.0.0.1:{it.grpc_port}", USER)
         neighbour = Neighbour(user)
         asyncio.run(neighbour.learn())
         yield Stack(it, user, replace(user, key=ATTACKER), neighbour)
