@@ -9,7 +9,7 @@ from kestrel_tools.bench.attack_neighbour import fields_of
 
 pytestmark = pytest.mark.triton
 
-SECRET = "My number is 40283716."
+SECRET = "The door opens with 40283716."
 
 
 def cached(shared: Stack, question: str, key: str) -> int:
@@ -21,8 +21,9 @@ def cached(shared: Stack, question: str, key: str) -> int:
 def test_a_guess_that_is_right_looks_like_one_that_is_wrong(shared: Stack) -> None:
     cached(shared, SECRET, USER)
     assert cached(shared, SECRET, USER) > 0, "its own caller is answered from the cache"
-    wrong = cached(shared, "My number is 99999999.", ATTACKER)
-    assert cached(shared, SECRET, ATTACKER) <= wrong
+    cached(shared, "The door opens with 11111111.", ATTACKER)  # from here on its own words are cached
+    wrong = cached(shared, "The door opens with 99999999.", ATTACKER)
+    assert cached(shared, SECRET, ATTACKER) == wrong
 
 
 def test_a_picture_that_another_key_has_sent_is_new_to_this_one(shared: Stack) -> None:
