@@ -4,13 +4,16 @@ BIN := .venv/bin
 # Two q: warnings about the machine's own pip setup help nobody here, and errors still show.
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints-cpu.txt
 
+# Of the soak of `make test-attacks`.
+SECONDS ?= 1800
+
 # The clients of the field, each kind in an environment of its own: none of them belongs in ours. uv installs them in
 # a minute, side by side; pip takes ten.
 ECOSYSTEM := .ecosystem
 CLIENTS := aiperf clients frameworks node peft schemathesis
 UV := $(ECOSYSTEM)/installer/bin/uv
 
-.PHONY: help venv test test-ecosystem check format serve wheel clean
+.PHONY: help venv test test-attacks test-ecosystem check format serve wheel clean
 
 help: ## show this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/make \1\t\2/p' Makefile | expand -t 21
@@ -19,6 +22,9 @@ venv: .venv/.done ## set up .venv (PYTHON=python3.12 to choose the interpreter)
 
 test: .venv/.done ## run the tests
 	$(BIN)/python -m pytest
+
+test-attacks: .venv/.done ## storms, faults, fuzzing and a soak of half an hour against the real stack
+	$(BIN)/python -m pytest -m attacks tests/attacks --seconds=$(SECONDS)
 
 test-ecosystem: .venv/.done ## run other people's clients against the real stack
 	@$(MAKE) -s -j4 $(CLIENTS:%=$(ECOSYSTEM)/%.done)

@@ -27,6 +27,8 @@ PAGES = (
     "docs/architecture.md",
     "docs/gateway.md",
     "docs/finetune.md",
+    "docs/operations.md",
+    "SECURITY.md",
     "client/README.md",
     "docker/README.md",
 )

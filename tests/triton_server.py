@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -169,7 +169,12 @@ class Served:
 
 @contextmanager
 def served(
-    log: Path, *arguments: str, gateway: bool = False, ports: list[int] | None = None, **environment: str
+    log: Path,
+    *arguments: str,
+    gateway: bool = False,
+    ports: list[int] | None = None,
+    wrapper: Sequence[str] = (),
+    **environment: str,
 ) -> Iterator[Served]:
     """`kestrel serve` on free ports, ready. Its variables are `environment` and no others of ours."""
     ports = ports or (free_ports(4) if gateway else [*free_ports(3), 0])
@@ -177,7 +182,7 @@ def served(
     kept = {name: value for name, value in os.environ.items() if not name.startswith("KESTREL_")}
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [sys.executable, "-m", "kestrel_core.cli.main", "serve", *flags, *arguments],
+            [*wrapper, sys.executable, "-m", "kestrel_core.cli.main", "serve", *flags, *arguments],
             cwd=ROOT,
             env=kept | {"KESTREL_DEVICE": "cpu"} | environment,
             stdout=output,

@@ -141,3 +141,10 @@ def test_panels_ask_the_data_source_that_is_provisioned() -> None:
     [source] = yaml.safe_load((DOCKER / "grafana/datasources.yaml").read_text())["datasources"]
     assert {panel["datasource"]["uid"] for panel in dashboard()["panels"]} == {source["uid"]}
     assert source["url"].removeprefix("http://") == "prometheus:9090"
+
+
+def test_the_operator_is_told_what_to_do_at_every_alert() -> None:
+    [group] = yaml.safe_load((DOCKER / "prometheus/alerts.yml").read_text())["groups"]
+    page = (DOCKER.parent / "docs/operations.md").read_text()
+    explained = {line.partition("`Kestrel")[2].partition("`")[0] for line in page.splitlines()}
+    assert {rule["alert"].removeprefix("Kestrel") for rule in group["rules"]} == explained - {""}

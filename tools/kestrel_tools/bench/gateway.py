@@ -44,7 +44,7 @@ class GatewayCaller:
         )
         connection = await self._connection()
         connection[1].write(head.encode() + data)
-        status, body = await _read(connection[0])
+        status, body = await read_answer(connection[0])
         self._idle.append(connection)  # not reached, and so not used again, if it broke
         if status != 200:
             raise EngineFailed(f"the gateway answered {status}: {body[:200]!r}")
@@ -65,7 +65,7 @@ class GatewayCaller:
             connection[1].close()
 
 
-async def _read(reader: asyncio.StreamReader) -> tuple[int, bytes]:
+async def read_answer(reader: asyncio.StreamReader) -> tuple[int, bytes]:
     """Status and body of an answer, in one piece or in chunks."""
     first, *lines = (await reader.readuntil(b"\r\n\r\n")).split(b"\r\n")
     headers = dict(line.lower().split(b": ", 1) for line in lines if line)

@@ -248,6 +248,33 @@ class Soak:
 
 
 @dataclass(frozen=True, slots=True)
+class Attacks:
+    """a normal user's latencies while somebody else attacks the same server
+
+    Sends requests that once crashed, froze or starved servers, each in a loop, and asks as a normal user
+    beside them. Only for servers of your own. Exit code 1 when an answer is wrong, late or missing, or an
+    attack does not end as it must.
+    """
+
+    url: Annotated[str, Option("of the gateway (%(default)s)", metavar="HOST:PORT")] = "localhost:8080"
+    grpc: Annotated[
+        str | None, Option("of the guard's gRPC; without, what needs it is left out", metavar="HOST:PORT")
+    ] = None
+    key: Annotated[str | None, Option("of the normal user", metavar="KEY")] = None
+    attacker_key: Annotated[str | None, Option("(the user's)", metavar="KEY")] = None
+    seconds: Annotated[float, Option("of each attack (%(default)g)")] = 60.0
+    rate: Annotated[float, Option("requests/s of the user (%(default)g)", metavar="R")] = 2.0
+    slower: Annotated[float, Option("so many times the P95 may be (%(default)g)", metavar="X")] = 3.0
+    only: Annotated[str, Option("attacks with these words in their name", metavar="WORDS")] = ""
+    report: Annotated[Path | None, Option("write the result here too", "--json", metavar="FILE")] = None
+    commit: Annotated[str | None, Option("to be named in the result", metavar="ID")] = None
+
+    def __post_init__(self) -> None:
+        if not (self.seconds > 0 and self.rate > 0 and self.slower >= 1):
+            raise InvalidRequest("an attack takes time, a user asks at a rate, and P95 may be 1 times itself")
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """Where the result goes, and what it says of the code. Every part that builds an engine has these."""
 
@@ -271,6 +298,7 @@ class Report:
 PARTS: dict[str, tuple[bool, tuple[type, ...]]] = {
     "scheduler": (False, (Scheduler,)),
     "serving": (False, (Serving,)),
+    "attacks": (False, (Attacks,)),
     "chartqa": (True, (ChartQA,)),
     "adapters": (True, (AdapterLoads,)),
     "decode": (True, (Decode,)),

@@ -168,6 +168,21 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
             Column("held", "held", ""),
         ),
     ),
+    "attacks": (
+        Section(
+            "A normal user, while others attack",
+            Column("attack", "attack", ""),
+            Column("sent", "sent", COUNT),
+            Column("not_as_it_must", "ended wrongly", COUNT),
+            REQUESTS,
+            LATENCIES[:2],
+            Column("slower", "times undisturbed", ",.2f"),
+            Column("wrong", "wrong", COUNT),
+            Column("refused", "refused", COUNT),
+            Column("hung", "hung", COUNT),
+            Column("held", "held", ""),
+        ),
+    ),
     "soak": (
         Section(
             "Requests, by what was asked",

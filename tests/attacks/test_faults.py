@@ -1,0 +1,95 @@
+"""What a machine does to a server: processes that die, no descriptors, a full disk, little shared memory."""
+
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from attacks.stack import Stack, stack
+from triton_server import until
+
+from kestrel_tools.bench.attack_neighbour import fields_of
+
+pytestmark = [pytest.mark.triton, pytest.mark.attacks]
+
+
+@pytest.fixture(scope="module")
+def victim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    with stack(tmp_path_factory.mktemp("victim")) as it:
+        yield it
+
+
+def answers(victim: Stack) -> bool:
+    try:
+        return victim.post(*fields_of(1)).status == 200
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("role", ["stub", "server", "gateway"])
+def test_a_process_that_is_killed_is_replaced(victim: Stack, role: str) -> None:
+    before = victim.processes()
+    os.kill(before[role], signal.SIGKILL)
+    until(lambda: answers(victim) and victim.processes()[role] != before[role], 60)
+    assert victim.processes()["supervisor"] == before["supervisor"]
+    with victim.undisturbed():
+        pass
+
+
+@contextmanager
+def limited(pid: int, what: int, most: int) -> Iterator[None]:
+    before = resource.prlimit(pid, what)
+    resource.prlimit(pid, what, (most, before[1]))
+    try:
+        yield
+    finally:
+        resource.prlimit(pid, what, before)
+
+
+@pytest.mark.parametrize("role", ["gateway", "server"])
+def test_without_descriptors_nothing_dies_and_the_log_is_not_flooded(victim: Stack, role: str) -> None:
+    processes = victim.processes()
+    pid = processes[role]
+    in_use = max(int(number) for number in os.listdir(f"/proc/{pid}/fd")) + 1
+    log_bytes = victim.served.log.stat().st_size
+    with limited(pid, resource.RLIMIT_NOFILE, in_use):
+        end = time.monotonic() + 10
+        while time.monotonic() < end:
+            answers(victim)
+        assert victim.served.log.stat().st_size - log_bytes < 2**20
+    until(lambda: answers(victim), 60)
+    assert victim.processes() == processes
+
+
+@pytest.mark.parametrize("role", ["gateway", "supervisor", "stub"])
+def test_a_full_disk_does_not_stop_the_answers(victim: Stack, role: str) -> None:
+    """No byte more can be written to any file: the log's lines are lost, and nothing else."""
+    processes = victim.processes()
+    with limited(processes[role], resource.RLIMIT_FSIZE, 0), victim.undisturbed():
+        pass
+    assert victim.processes() == processes
+
+
+SERVE = 'mount -t tmpfs -o size="$1" tmpfs /dev/shm; shift; exec "$@"'
+
+
+def test_with_little_shared_memory_what_does_not_fit_is_refused(tmp_path: Path) -> None:
+    """64 MB, as containers have it: a picture that does not fit is refused, and the next one is answered."""
+    own_shm = ["unshare", "-m", "sh", "-ec", SERVE, "sh", "64m"]
+    if not shutil.which("unshare") or subprocess.run([*own_shm, "true"], capture_output=True).returncode:
+        pytest.skip("no mounts of our own here")
+    with stack(tmp_path, wrapper=own_shm) as it:
+        processes = it.processes()
+        path, fields = fields_of(1)
+        large = fields | {"image_url": "A" * 40 * 2**20}
+        statuses = {it.post(path, large).status for _ in range(3)}
+        assert statuses <= {400, 413, 429, 503}, statuses
+        with it.undisturbed():
+            pass
+        assert it.processes() == processes
