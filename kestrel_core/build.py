@@ -19,8 +19,9 @@ from kestrel_core.intake.image_preparer import ImagePreparer
 from kestrel_core.intake.models import MODELS, find_model
 from kestrel_core.intake.tokenizer import Tokenizer
 from kestrel_core.loop.adapters import Adapters
+from kestrel_core.loop.limits import QueueLimits
 from kestrel_core.loop.metrics import Metrics
-from kestrel_core.loop.step_loop import QueueLimits, StepLoop
+from kestrel_core.loop.step_loop import StepLoop
 from kestrel_core.moondream.checkpoint.adapter_files import read_adapter
 from kestrel_core.moondream.checkpoint.weights import load_config
 from kestrel_core.moondream.config import MoondreamConfig

@@ -20,6 +20,7 @@ from fake_preparation import FakeWorkers, fake_prepare
 from kestrel_core.intake.tokenizer import Tokenizer
 from kestrel_core.loop.adapters import Adapters
 from kestrel_core.loop.inbox import Ticket
+from kestrel_core.loop.limits import QueueLimits
 from kestrel_core.loop.metrics import Metrics
 from kestrel_core.loop.preparation import PrepareImage
 from kestrel_core.loop.step import (
@@ -33,7 +34,7 @@ from kestrel_core.loop.step import (
     Span,
     StepPlan,
 )
-from kestrel_core.loop.step_loop import QueueLimits, StepLoop
+from kestrel_core.loop.step_loop import StepLoop
 from kestrel_core.moondream.config import MOONDREAM3, Captions, MoondreamConfig, Template, Templates
 from kestrel_core.protocol.errors import KestrelError
 from kestrel_core.protocol.messages import Chunk, Event, Finished, Request, parse_settings

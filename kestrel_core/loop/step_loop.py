@@ -8,13 +8,14 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from kestrel_core.intake.images import source_bytes
 from kestrel_core.loop.adapters import Adapters
 from kestrel_core.loop.deadlines import Deadlines
 from kestrel_core.loop.inbox import Inbox, PreparedRequest, Sink, Ticket
+from kestrel_core.loop.limits import QueueLimits
 from kestrel_core.loop.metrics import Metrics
 from kestrel_core.loop.one_by_one import Collected, launch_one_by_one
 from kestrel_core.loop.preparation import Preparation, PrepareImage, Workers, make_sequence
@@ -35,18 +36,6 @@ from kestrel_core.skills.registry import SkillRegistry
 from kestrel_core.skills.spec import Language
 
 log = logging.getLogger("kestrel")
-
-
-@dataclass(frozen=True, slots=True)
-class QueueLimits:
-    max_count: int
-    max_bytes: int
-    max_context: int
-    priority_s: float
-    default_timeout_s: float | None
-    max_prepared_bytes: int
-    max_costly: int = 1  # costly pictures that are decoded at once
-    share_pictures: bool = False  # between salts
 
 
 class StepLoop:

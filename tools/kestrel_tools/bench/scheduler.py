@@ -20,9 +20,10 @@ from rich.table import Table
 
 from kestrel_core.intake.tokenizer import Tokenizer
 from kestrel_core.loop.inbox import Ticket
+from kestrel_core.loop.limits import QueueLimits
 from kestrel_core.loop.metrics import Metrics
 from kestrel_core.loop.step import Adapter, PreparedImage, Sample, StepPlan
-from kestrel_core.loop.step_loop import QueueLimits, StepLoop
+from kestrel_core.loop.step_loop import StepLoop
 from kestrel_core.moondream.config import MOONDREAM3
 from kestrel_core.protocol.messages import Event, Request, Settings
 from kestrel_core.scheduler.pages import PagePool
