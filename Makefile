@@ -13,7 +13,7 @@ ECOSYSTEM := .ecosystem
 CLIENTS := aiperf clients frameworks node peft schemathesis
 UV := $(ECOSYSTEM)/installer/bin/uv
 
-.PHONY: help venv test test-attacks test-ecosystem check format serve wheel clean
+.PHONY: help venv test test-attacks test-ecosystem ecosystem check format serve wheel clean
 
 help: ## show this list
 	@sed -nE 's/^([a-z-]+):.*## (.*)/make \1\t\2/p' Makefile | expand -t 21
@@ -26,9 +26,11 @@ test: .venv/.done ## run the tests
 test-attacks: .venv/.done ## storms, faults, fuzzing and a soak of half an hour against the real stack
 	$(BIN)/python -m pytest -m attacks tests/attacks --seconds=$(SECONDS)
 
-test-ecosystem: .venv/.done ## run other people's clients against the real stack
-	@$(MAKE) -s -j4 $(CLIENTS:%=$(ECOSYSTEM)/%.done)
+test-ecosystem: .venv/.done ecosystem ## run other people's clients against the real stack
 	$(BIN)/python -m pytest -m ecosystem tests/ecosystem
+
+ecosystem: ## set up other people's clients
+	@$(MAKE) -s -j4 $(CLIENTS:%=$(ECOSYSTEM)/%.done)
 
 check: .venv/.done ## formatting, lint and types
 	$(BIN)/ruff format --check .

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from pickled_trap import Touch
 from random_adapters import random_adapter
 from safetensors.torch import load_file, save_file
 
@@ -28,16 +29,6 @@ def save_peft(folder: Path, config: TextConfig, seed: int, **more: Any) -> None:
     write_peft(random_adapter(config, rank=4, targets=OF_PEFT, seed=seed), config, folder, "a/base")
     file = folder / "adapter_config.json"
     file.write_text(json.dumps(json.loads(file.read_text()) | more))
-
-
-class CreatesAFile:
-    """An object whose unpickling would create a file."""
-
-    def __init__(self, file: Path) -> None:
-        self._file = file
-
-    def __reduce__(self) -> Any:
-        return Path.touch, (self._file,)
 
 
 def _of_moondream2(folder: Path, config: TextConfig) -> None:
@@ -65,7 +56,7 @@ def _with_nan(folder: Path, config: TextConfig) -> None:
 
 
 def _with_code(folder: Path, config: TextConfig) -> None:
-    torch.save({"lora_state_dict": CreatesAFile(folder / "was-run")}, folder / "code.pt")
+    torch.save({"lora_state_dict": Touch(folder / "was-run")}, folder / "code.pt")
 
 
 def _half(folder: Path, config: TextConfig) -> None:

@@ -3,39 +3,11 @@
 from collections.abc import Sequence
 
 import torch
+from random_adapters import random_adapter
 from torch import Tensor
 
 from kestrel_core.moondream.config import TextConfig
-from kestrel_core.moondream.lora import (
-    TARGETS,
-    Adapter,
-    AdapterRows,
-    LowRank,
-    Stacks,
-    Target,
-    rank_of,
-    target_shapes,
-)
-
-
-def random_adapter(
-    config: TextConfig, rank: int, targets: Sequence[Target] = TARGETS, seed: int = 0
-) -> Adapter:
-    """Its products are about as large as its inputs."""
-    generator = torch.Generator().manual_seed(seed)
-
-    def matrix(*shape: int) -> Tensor:
-        return torch.randn(shape, generator=generator) / shape[-1] ** 0.5
-
-    blocks: list[dict[Target, LowRank]] = []
-    for layer in range(config.n_layers):
-        block: dict[Target, LowRank] = {}
-        for target, shape in target_shapes(config, layer).items():
-            if target in targets:
-                each = rank_of(config, target, rank)
-                block[target] = LowRank(matrix(*shape.a(each)), matrix(*shape.b(each)))
-        blocks.append(block)
-    return Adapter(f"random {seed}", rank, blocks)
+from kestrel_core.moondream.lora import Adapter, AdapterRows, Stacks
 
 
 def filled_stacks(

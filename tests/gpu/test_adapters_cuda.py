@@ -5,7 +5,6 @@ import importlib.util
 import logging
 import threading
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -39,14 +38,6 @@ ALL = Sampling(logprobs=64)  # the whole vocabulary
 TOKEN = Readout(Kind.TOKEN)
 LAUNCHES = ("cudaLaunchKernel", "cudaLaunchKernelExC", "cuLaunchKernel", "cuLaunchKernelEx")
 CALLS = (*LAUNCHES, "cudaGraphLaunch", "cudaMemcpyAsync", "cudaMemsetAsync")
-
-
-@pytest.fixture(autouse=True)
-def exact_products() -> Iterator[None]:
-    before = torch.backends.cuda.matmul.allow_tf32
-    torch.backends.cuda.matmul.allow_tf32 = False
-    yield
-    torch.backends.cuda.matmul.allow_tf32 = before
 
 
 Runtimes = tuple[CudaRuntime, TorchRuntime]

@@ -5,7 +5,6 @@ import importlib.util
 import logging
 import random
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -45,14 +44,6 @@ WORKS = {  # dtype, FlashInfer, graphs
     "f32, graphs": (torch.float32, "auto", True),
     "f32": (torch.float32, "auto", False),
 }
-
-
-@pytest.fixture(autouse=True)
-def exact_products() -> Iterator[None]:
-    before = torch.backends.cuda.matmul.allow_tf32
-    torch.backends.cuda.matmul.allow_tf32 = False
-    yield
-    torch.backends.cuda.matmul.allow_tf32 = before
 
 
 def needs_flashinfer() -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from cuda_tensors import CUDA, assert_near, randn
 from torch import Tensor
 
 from kestrel_core.loop.step import PreparedImage
@@ -16,7 +17,6 @@ from kestrel_core.moondream.lora import no_adapters
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.moe import MoE
 from kestrel_core.moondream.ops import plain
-from kestrel_core.moondream.ops.choose import choose_fused
 from kestrel_core.moondream.ops.protocol import Cells, Fused, Heads, Norm, Pairs, TauWeights
 from kestrel_core.moondream.text import Text
 from kestrel_core.runtime.graphs import Graphs
@@ -25,29 +25,10 @@ from kestrel_core.runtime.vision.image_encoder import ImageEncoder, encode_image
 
 pytestmark = pytest.mark.gpu
 
-CUDA = torch.device("cuda")
 TOKENS = [1, 2, 7, 16, 33, 64, 65, 300]
 # Of the root mean square: rounding once differs from rounding at every step, and float32 sums by their order.
 CLOSE = {torch.float32: 1e-5, torch.bfloat16: 1.5e-2}
 DTYPES = list(CLOSE)
-
-
-@pytest.fixture(scope="module")
-def kernels() -> Fused:
-    chosen = choose_fused(CUDA)
-    assert chosen is not plain, "the kernel language comes with torch for CUDA"
-    return chosen
-
-
-def randn(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float32) -> Tensor:
-    return torch.randn(shape, generator=torch.Generator(CUDA).manual_seed(seed), device=CUDA).to(dtype)
-
-
-def assert_near(ours: Tensor, expected: Tensor, limit: float) -> None:
-    assert ours.dtype == expected.dtype and ours.shape == expected.shape
-    assert torch.isfinite(ours).all()
-    difference = (ours.float() - expected.float()).square().mean().sqrt()
-    assert float(difference) <= limit * float(expected.float().square().mean().sqrt())
 
 
 def network(

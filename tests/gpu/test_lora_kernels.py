@@ -5,7 +5,9 @@ from functools import cache
 
 import pytest
 import torch
-from lora_rows import adapter_rows, drawn, filled_stacks, mixed_stacks, random_adapter
+from cuda_tensors import CUDA, assert_near, randn
+from lora_rows import adapter_rows, drawn, filled_stacks, mixed_stacks
+from random_adapters import random_adapter
 from torch import Tensor
 
 from kestrel_core.moondream.checkpoint.weights import random_weights
@@ -15,34 +17,14 @@ from kestrel_core.moondream.lora import AdapterRows, Stacks
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.moe import MoE
 from kestrel_core.moondream.ops import plain
-from kestrel_core.moondream.ops.choose import choose_fused
 from kestrel_core.moondream.ops.protocol import Fused, StepAdapters
 from kestrel_core.moondream.text import Text
 
 pytestmark = pytest.mark.gpu
 
-CUDA = torch.device("cuda")
 # Of the root mean square: rounding once differs from rounding at every step, and float32 sums by their order.
 CLOSE = {torch.float32: 2e-5, torch.bfloat16: 1.5e-2}
 DTYPES = list(CLOSE)
-
-
-@pytest.fixture(scope="module")
-def kernels() -> Fused:
-    chosen = choose_fused(CUDA)
-    assert chosen is not plain, "the kernel language comes with torch for CUDA"
-    return chosen
-
-
-def randn(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float32) -> Tensor:
-    return torch.randn(shape, generator=torch.Generator(CUDA).manual_seed(seed), device=CUDA).to(dtype)
-
-
-def assert_near(ours: Tensor, expected: Tensor, limit: float) -> None:
-    assert ours.dtype == expected.dtype and ours.shape == expected.shape
-    assert torch.isfinite(ours).all()
-    difference = (ours.float() - expected.float()).square().mean().sqrt()
-    assert float(difference) <= limit * float(expected.float().square().mean().sqrt())
 
 
 def shape_of(config: MoondreamConfig) -> TextConfig:

@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 import torch
+from pickled_trap import Touch
 from random_adapters import random_adapter, refused_adapter
 from safetensors.torch import load_file, save_file
 from tiny import tiny_config
@@ -117,16 +118,6 @@ def test_numbers_too_large_for_the_models_type_are_refused(tmp_path: Path) -> No
     tensors[QKV_B].fill_(1e6)
     save_file(tensors, tmp_path / "x.safetensors")
     assert "NaN or infinite" in refused_adapter(tmp_path / "x.safetensors", CONFIG2, dtype=torch.float16)
-
-
-class Touch:
-    """Unpickled by a careless loader, it creates a file."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return Path.touch, (self.path,)
 
 
 def test_code_in_a_pickle_is_refused_and_does_not_run(tmp_path: Path) -> None:

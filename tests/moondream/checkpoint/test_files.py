@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 from checkpoints import TINY2, one_file, tensors_of, torch_file
+from pickled_trap import Touch
 from safetensors.torch import save_file
 
 from kestrel_core.moondream.checkpoint.files import open_checkpoint
@@ -54,16 +55,6 @@ def test_garbage_is_refused(content: bytes, suffix: str, tmp_path: Path) -> None
     path = tmp_path / f"model{suffix}"
     path.write_bytes(content)
     assert "only a part of one" in refused(path)
-
-
-class Touch:
-    """Unpickled by a careless loader, it creates a file."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return Path.touch, (self.path,)
 
 
 def test_code_in_a_pickle_is_refused_and_does_not_run(tmp_path: Path) -> None:

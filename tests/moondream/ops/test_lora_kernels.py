@@ -9,7 +9,8 @@ from types import ModuleType
 
 import pytest
 import torch
-from lora_rows import adapter_rows, drawn, filled_stacks, mixed_stacks, random_adapter
+from lora_rows import adapter_rows, drawn, filled_stacks, mixed_stacks
+from random_adapters import random_adapter
 from tiny import tiny_config, tiny_model
 from torch import Tensor
 
