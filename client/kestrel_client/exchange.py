@@ -61,6 +61,8 @@ NEVER_SENT = (
     "resolution failed",
     "status: 503",
 )
+# What gRPC says for asyncio, under the status INTERNAL, where a connection broke while a request was being sent.
+BROKEN_OFF = "Internal error from Core"
 # What Triton says, under the status of a server that is away, to those who do not send its secret.
 RESTRICTED = "This protocol is restricted"
 HEADER_NAME, HEADER_VALUE = re.compile(r"[a-z0-9_.-]+"), re.compile(r"[ -~]*")
@@ -188,11 +190,12 @@ class Exchange:
                 f"{url} answers only those who send its secret ({details}); ask the gateway in front of it, "
                 "or pass the secret with headers={...}"
             )
-        if status is grpc.StatusCode.UNAVAILABLE and self._is_answering:
+        is_away = status is grpc.StatusCode.UNAVAILABLE or BROKEN_OFF in details
+        if is_away and self._is_answering:
             return ServerUnreachable(f"{url} went away in the middle of the answer; ask again")
-        if status is grpc.StatusCode.UNAVAILABLE and not _never_left(error):
+        if is_away and not _never_left(error):
             return ServerUnreachable(f"{url} went away before it answered ({details}); ask again")
-        if status is grpc.StatusCode.UNAVAILABLE:
+        if is_away:
             return ServerUnreachable(
                 f"no Triton server answers at {url}; start one with `kestrel serve --demo`, "
                 "or name the port of its gRPC (8001 unless told otherwise; 8000 is HTTP)"

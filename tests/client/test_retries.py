@@ -78,8 +78,12 @@ def test_a_server_that_ends_is_told_from_one_that_has_failed(
         (refuse("Stub process 'moondream_0_0' is not healthy."), "the process that runs the model has died"),
         (break_off(grpc.StatusCode.UNAVAILABLE, details="Socket closed"), "went away before it answered"),
         (break_off(grpc.StatusCode.UNAVAILABLE, details="status: 502"), "went away before it answered"),
+        (
+            break_off(grpc.StatusCode.INTERNAL, details="Internal error from Core"),
+            "went away before it answered",
+        ),
     ],
-    ids=["stub dead", "server killed", "a balancer lost its server"],
+    ids=["stub dead", "server killed", "a balancer lost its server", "broken off while sending"],
 )
 def test_what_may_have_ended_its_server_is_not_sent_to_the_next_one(
     fake: FakeTriton, script: Script, said: str
