@@ -1,6 +1,7 @@
 import json
 import signal
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -171,8 +172,16 @@ def test_what_cannot_be_started_is_one_sentence(
     assert out == "" and err.startswith("kestrel: ") and said in err and err.count("\n") == 1
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """SIGINT as Python takes it; a shell lets what runs in its background, maybe these tests, ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def test_an_interrupt_ends_all_requests_and_the_engine(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    interruptible: None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def interrupt(live: Live, number: int, text: str) -> None:
         signal.raise_signal(signal.SIGINT)
