@@ -85,7 +85,9 @@ def test_when_the_loop_breaks_everybody_is_told(
 ) -> None:
     engine = make_engine(threads=True, max_running=2)
     engine.runtime.hold()
-    heard = [engine.ask(question="what?", settings={"max_tokens": 9}) for _ in range(4)]
+    heard = [engine.ask(question="what?", settings={"max_tokens": 9})]
+    assert engine.runtime.held.wait(60), "the first one runs, so to cancel it is to end a sequence"
+    heard += [engine.ask(question="what?", settings={"max_tokens": 9}) for _ in range(3)]
     heard.append(engine.ask("caption", b"cat"))
 
     def fail(*arguments: object) -> None:
