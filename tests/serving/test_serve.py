@@ -165,7 +165,7 @@ def test_the_demo_is_the_bundled_model_whatever_the_environment_says(
     monkeypatch.setenv("KESTREL_MODEL_PATH", str(tmp_path / "gone"))
     triton, options, config = started("--demo", "--", "--log-verbose=1", "--http-thread-count=2")
     assert (config.model, config.device, config.model_path) == ("moondream-tiny", "cpu", None)
-    assert RuntimeConfig.from_environment(triton.environment) == config
+    assert RuntimeConfig.from_parameters({}, environment=triton.environment) == config
     assert list(options.flags) == ["--log-verbose=1", "--http-thread-count=2"]
 
 
