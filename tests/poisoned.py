@@ -4,7 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from fakes import LETTERS, FakeEngine, Heard
+from fake_runtime import LETTERS
+from fakes import FakeEngine, Heard
 
 from kestrel_core.loop.sequence import Outcome, Prompt, Reply
 from kestrel_core.loop.step import Readout, Sample

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from fake_adapters import FakeAdapter
-from fakes import IMAGE_LENGTH, PAGE_SIZE, FakeRuntime
+from fake_runtime import IMAGE_LENGTH, PAGE_SIZE, FakeRuntime
 
 from kestrel_core.loop.sequence import GO_ON, Outcome, Sequence
 from kestrel_core.loop.step import (

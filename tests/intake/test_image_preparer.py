@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 import pyvips
-from fakes import Clock, fake_config
+from fake_runtime import fake_config
+from fakes import Clock
 from PIL import Image
 
 from kestrel_core.intake.image_limits import ImageLimits

@@ -4,7 +4,8 @@ import random
 from typing import Any
 
 import pytest
-from fakes import IMAGE_LENGTH, PAGE_SIZE, FakeEngine, Heard
+from fake_runtime import IMAGE_LENGTH, PAGE_SIZE
+from fakes import FakeEngine, Heard
 
 from kestrel_core.loop.step import StepPlan
 

@@ -3,7 +3,8 @@
 import threading
 from collections.abc import Callable
 
-from fakes import FakeEngine, fake_prepare
+from fake_preparation import fake_prepare
+from fakes import FakeEngine
 
 from kestrel_core.loop.step import PreparedImage
 from kestrel_core.protocol.messages import Finished

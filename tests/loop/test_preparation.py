@@ -7,7 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from fakes import FakeEngine, FakeWorkers, Heard, fake_prepare
+from fake_preparation import FakeWorkers, fake_prepare
+from fakes import FakeEngine, Heard
 from poisoned import alone, make_engine, same
 
 from kestrel_core.loop.inbox import Ticket

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from fakes import LANGUAGE
+from fake_runtime import LANGUAGE
 from poisoned import alone, both, make_engine, same
 
 from kestrel_core.loop.step import StepPlan

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from fakes import LETTERS, Heard
+from fake_runtime import LETTERS
+from fakes import Heard
 from poisoned import UNKNOWN, UNSOUND, alone, both, make_engine, same
 
 from kestrel_core.protocol.errors import (

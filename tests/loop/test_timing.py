@@ -4,7 +4,8 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from fakes import FakeEngine, Heard, fake_prepare
+from fake_preparation import fake_prepare
+from fakes import FakeEngine, Heard
 
 from kestrel_core.loop.inbox import Phase
 from kestrel_core.loop.step import StepPlan

@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from fakes import LANGUAGE
+from fake_runtime import LANGUAGE
 
 from kestrel_core.protocol.about import ABOUT, About, about_of
 from kestrel_core.protocol.arguments import Argument

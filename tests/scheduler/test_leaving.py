@@ -1,7 +1,7 @@
 """Sequences that end early, by their caller's wish or by a fault, leave nothing behind."""
 
 import pytest
-from fakes import LETTERS, PAGE_SIZE
+from fake_runtime import LETTERS, PAGE_SIZE
 from stage import Stage, Talk, alone, both, said
 
 from kestrel_core.loop.sequence import Outcome

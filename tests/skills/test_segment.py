@@ -4,7 +4,8 @@ from typing import Any
 
 import fakes
 import pytest
-from fakes import FakeEngine, FakeRuntime
+from fake_runtime import FakeRuntime
+from fakes import FakeEngine
 from goldens import golden_language
 
 from kestrel_core.intake.tokenizer import Tokenizer

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from fakes import FakeRuntime, fake_config
+from fake_runtime import FakeRuntime, fake_config
 from tiny import tiny_config, tiny_model
 from tiny_folder import save_tiny
 
