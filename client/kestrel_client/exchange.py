@@ -27,6 +27,7 @@ from kestrel_core.protocol.errors import (
     Overloaded,
     ServerUnreachable,
     ShuttingDown,
+    TooLarge,
     error_from_text,
 )
 from kestrel_core.protocol.messages import Chunk, EngineResult, Finished
@@ -61,8 +62,12 @@ NEVER_SENT = (
     "resolution failed",
     "status: 503",
 )
-# What gRPC says for asyncio, under the status INTERNAL, where a connection broke while a request was being sent.
+# What gRPC says for asyncio, under the status INTERNAL, where a connection broke while a request was sent.
 BROKEN_OFF = "Internal error from Core"
+# What gRPC says of sizes, under the status RESOURCE_EXHAUSTED. Without them the server has all the calls it
+# takes.
+MESSAGE_SIZES = re.compile(r"message larger than max \((\d+) vs\. (\d+)\)")
+HEADERS_SIZE = "metadata size exceeds"
 # What Triton says, under the status of a server that is away, to those who do not send its secret.
 RESTRICTED = "This protocol is restricted"
 HEADER_NAME, HEADER_VALUE = re.compile(r"[a-z0-9_.-]+"), re.compile(r"[ -~]*")
@@ -204,6 +209,8 @@ class Exchange:
             return ServerUnreachable(
                 f"{url} speaks gRPC, but not as Triton does ({details}); is the port right?"
             )
+        if status is grpc.StatusCode.RESOURCE_EXHAUSTED:
+            return _exhausted(details)
         if status is grpc.StatusCode.INVALID_ARGUMENT:
             return InvalidRequest(f"{details} (gRPC status {status.name})")
         kind = Cancelled if status is grpc.StatusCode.CANCELLED else EngineFailed
@@ -240,6 +247,19 @@ def _in_words_of_servers(message: str) -> KestrelError | None:
     if DEAD in message:
         return ServerUnreachable(f"the process that runs the model has died ({message}); ask again")
     return None
+
+
+def _exhausted(details: str) -> KestrelError:
+    """Asked again, a request that is too large still is; one for which there was no room may find some."""
+    if (sizes := MESSAGE_SIZES.search(details)) is not None:
+        size, limit = map(int, sizes.groups())
+        return TooLarge(
+            f"the request has {size:,} bytes and the server takes {limit:,}; send a smaller picture or "
+            "shorter texts"
+        )
+    if HEADERS_SIZE in details:
+        return TooLarge(f"the headers are larger than the server takes ({details}); send fewer")
+    return Overloaded(f"the server takes no more calls ({details}); try again later")
 
 
 def _was_not_begun(error: KestrelError, broken: grpc.RpcError | Cancelled | None) -> bool:

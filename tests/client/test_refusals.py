@@ -1,7 +1,8 @@
 """What a server refuses is the same error here as there."""
 
+import grpc
 import pytest
-from client.fake_triton import FakeTriton, refuse
+from client.fake_triton import FakeTriton, break_off, refuse
 from goldens import golden_language
 
 from kestrel_client import (
@@ -14,8 +15,10 @@ from kestrel_client import (
     EngineFailed,
     InvalidRequest,
     KestrelError,
+    Overloaded,
     PromptTooLong,
     Retry,
+    TooLarge,
     UnknownAdapter,
     UnsupportedSkill,
 )
@@ -58,3 +61,33 @@ def test_a_skill_the_model_lacks_is_told_from_a_bad_request(fake: FakeTriton) ->
     fake.scripts.append(refuse(of_the_engine.value.wire_text))
     with Client(fake.url) as client, pytest.raises(UnsupportedSkill):
         client.segment(b"picture", "dog")
+
+
+def test_a_message_that_the_server_does_not_take_is_too_large(fake: FakeTriton) -> None:
+    """gRPC's own limit, which Triton has raised and another server may not have."""
+    with Client(fake.url, retry=AT_ONCE) as client, pytest.raises(TooLarge) as caught:
+        client.caption(b"x" * 5_000_000)
+    said = str(caught.value)
+    assert said.startswith("the request has 5,000,") and "and the server takes 4,194,304" in said
+    assert "smaller picture" in said and fake.asked == []
+
+
+def test_headers_that_the_server_does_not_take_are_too_large(fake: FakeTriton) -> None:
+    long = {"x-long": "x" * 70_000}
+    with (
+        Client(fake.url, retry=AT_ONCE, headers=long) as client,
+        pytest.raises(TooLarge, match="the headers are larger than the server takes"),
+    ):
+        client.caption(b"picture")
+    assert fake.asked == []
+
+
+def test_a_server_that_takes_no_more_calls_is_asked_again(fake: FakeTriton) -> None:
+    full = break_off(grpc.StatusCode.RESOURCE_EXHAUSTED, details="Concurrent RPC limit exceeded!")
+    with Client(fake.url, retry=AT_ONCE) as client:
+        fake.scripts.append(full)
+        assert client.caption(b"picture").text == "a red circle"
+        fake.scripts += [full] * 4
+        with pytest.raises(Overloaded, match="takes no more calls"):
+            client.caption(b"picture")
+    assert len(fake.asked) == 2 + 4
