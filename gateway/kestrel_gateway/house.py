@@ -9,6 +9,7 @@ from kestrel_core.protocol.asking import AsyncCalls
 from kestrel_core.protocol.errors import InvalidRequest, KestrelError, ShuttingDown
 from kestrel_core.protocol.messages import Request, check_request
 from kestrel_core.protocol.names import shown
+from kestrel_core.protocol.wire import check_own_arguments
 from kestrel_gateway.drain import Drain
 from kestrel_gateway.errors import UnknownModel
 from kestrel_gateway.keeper import Keeper
@@ -102,6 +103,7 @@ class House:
         if isinstance(request.image, bytes):
             visit.hold(len(request.image))
         check_request(request, self.options.inputs)
+        check_own_arguments(request, self.options.inputs)
         request = self.keys.permitted(visit.key, request)
         visit.model = self.model
         visit.adapter = self._listed(request.settings.adapter)

@@ -52,7 +52,6 @@ def encode_request(request: Request) -> tuple[dict[str, list[Any]], dict[str, st
     """The tensors of a request, by name, and its parameters. The image has to be bytes by now."""
     tensors: dict[str, list[Any]] = {"SKILL": [request.skill]}
     parameters: dict[str, str] = {}
-    own: dict[str, Any] = {}
     for key, value in request.arguments.items():
         if value is None:
             continue
@@ -61,14 +60,12 @@ def encode_request(request: Request) -> tuple[dict[str, list[Any]], dict[str, st
             parameters[key] = json.dumps(_rows(rows))
         elif key in ARGUMENTS:
             tensors[ARGUMENTS[key].name] = [OF_THE_SERVER.of(ARGUMENTS[key].argument).check(value)]
-        else:
-            own[key] = value
     for key, field in SETTINGS.items():
         value = getattr(request.settings, key)
         if value is not None and value != getattr(type(request.settings)(), key):
             tensors[field.name] = list(value) if isinstance(value, tuple) else [value]
-    if own:
-        tensors["ARGUMENTS"] = [_own_arguments(own)]
+    if own := _own_arguments(request):
+        tensors["ARGUMENTS"] = [own]
     if request.image is not None:
         tensors["IMAGE"] = [request.image]
     if request.stream:
@@ -103,6 +100,7 @@ def decode_request(
     for name, value in tensors.items():
         if name not in BY_NAME:
             raise InvalidRequest(f'there is no input "{shown(name)}"{nearest(name, BY_NAME)}')
+        _check_rank(BY_NAME[name], value)
         if name != "SPATIAL_REFS":
             values[name] = _value(BY_NAME[name], value, limits)
     arguments = {field.key: values[field.name] for field in ARGUMENTS.values() if field.name in values}
@@ -205,6 +203,16 @@ def _refuse_unknown_parameter(name: str) -> None:
     raise InvalidRequest(f'there is no input "{shown(name)}"{nearest(name, (*BY_NAME, *PARAMETERS))}')
 
 
+def _check_rank(field: Field, value: Any) -> None:
+    """Of arrays; plain lists have no shape, and what they hold is checked as it is."""
+    shape = getattr(value, "shape", None)
+    if shape is None or len(shape) == len(field.dims):
+        return
+    if field.name == "SPATIAL_REFS":
+        raise InvalidRequest(REFS_FORM)
+    raise InvalidRequest(f"{field.name} has the shape {list(shape)}; it takes {list(field.dims)}")
+
+
 def _value(field: Field, value: Any, limits: InputLimits) -> Any:
     """What a tensor holds. Only cheap checks are made here."""
     count, argument = len(value), limits.of(field.argument)
@@ -273,9 +281,17 @@ def _rows(refs: Sequence[Sequence[float]]) -> list[list[float]]:
         raise InvalidRequest(REFS_FORM) from None
 
 
-def _own_arguments(own: Mapping[str, Any]) -> str:
+def check_own_arguments(request: Request, limits: InputLimits) -> None:
+    """Raises if what is for a skill of somebody's own, by whatever names, is larger than its limit."""
+    limits.of(BY_NAME["ARGUMENTS"].argument).check(_own_arguments(request))
+
+
+def _own_arguments(request: Request) -> str:
+    """As JSON; empty if there are none."""
+    own = {key: value for key, value in request.arguments.items() if key not in ARGUMENTS}
+    own = {key: value for key, value in own.items() if value is not None}
     try:
-        return _json(dict(own))
+        return _json(own) if own else ""
     except (TypeError, ValueError) as error:
         raise InvalidRequest(f"ARGUMENTS cannot be written as JSON ({shown(str(error))})") from None
 

@@ -88,6 +88,23 @@ def test_what_is_wrong_is_said(values: dict[str, Any], said: str) -> None:
         decode(**values)
 
 
+@pytest.mark.parametrize("name", [*BY_NAME])
+def test_a_tensor_of_another_rank_is_refused(name: str) -> None:
+    shapes = [(), (1,), (1, 1), (1, 3), (1, 0), (2, 3, 4)]
+    for shape in (shape for shape in shapes if len(shape) != len(BY_NAME[name].dims)):
+        check_rank_is_refused(name, shape)
+
+
+def check_rank_is_refused(name: str, shape: tuple[int, ...]) -> None:
+    inputs = tensors(SKILL="query", QUESTION="?") | {name: np.zeros(shape)}
+    with pytest.raises(InvalidRequest) as caught:
+        decode_request(inputs, "id-1")
+    if name == "SPATIAL_REFS":
+        assert "must be rows of numbers" in str(caught.value)
+    else:
+        assert f"{name} has the shape {[*shape]}; it takes [{BY_NAME[name].dims[0]}]" in str(caught.value)
+
+
 @pytest.mark.parametrize(
     ("parameters", "said"),
     [
