@@ -6,6 +6,7 @@ Where the cache lies, which token is used and whether the network may be used ar
 
 import json
 import logging
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -107,7 +108,11 @@ def _is_complete(folder: Path, repository: HubRepository) -> bool:
 
 
 def reporting(progress: Callable[[int, int], None]) -> type[Any]:
-    """A silent progress bar that hands on the count of bytes."""
+    """A silent progress bar that hands on the count of bytes.
+
+    The total is of the files that have begun; the library begins several at once, each in a thread.
+    """
+    turn = threading.Lock()  # to count and to hand on, so that counts come in their order
 
     class Reporting(tqdm):
         def __init__(self, *args: Any, **options: Any) -> None:
@@ -116,8 +121,9 @@ def reporting(progress: Callable[[int, int], None]) -> type[Any]:
             super().__init__(*args, **{**options, "disable": True})  # type: ignore[no-untyped-call]
 
         def update(self, n: float | None = 1) -> None:
-            self._done += int(n or 0)
-            if self._counts_bytes:
-                progress(self._done, int(self.total or 0))
+            with turn:
+                self._done += int(n or 0)
+                if self._counts_bytes:
+                    progress(self._done, int(self.total or 0))
 
     return Reporting

@@ -82,9 +82,8 @@ class HubAdapters:
                 "downloaded"
             )
         log.info("adapter %s: fetching %d bytes of commit %s from Hugging Face", name, size, commit)
-        folder = snapshot_download(
-            repository, revision=commit, allow_patterns=list(wanted), tqdm_class=reporting(_told(name))
-        )
+        bar = reporting(_told(name, size))
+        folder = snapshot_download(repository, revision=commit, allow_patterns=list(wanted), tqdm_class=bar)
         return Path(folder)
 
 
@@ -115,15 +114,15 @@ def _cached(repository: str, revision: str) -> Path | None:
     return Path(found) if holds_adapter(Path(found)) else None
 
 
-def _told(name: str) -> Callable[[int, int], None]:
-    """Tells the log of every further quarter."""
+def _told(name: str, size: int) -> Callable[[int, int], None]:
+    """Tells the log of every further quarter of all files."""
     quarter = 0
 
-    def told(done: int, total: int) -> None:
+    def told(done: int, begun: int) -> None:
         nonlocal quarter
-        if total and 4 * done // total > quarter:
-            quarter = 4 * done // total
-            log.info("adapter %s: %d of %d bytes", name, done, total)
+        if size and 4 * done // size > quarter:
+            quarter = 4 * done // size
+            log.info("adapter %s: %d of %d bytes", name, done, size)
 
     return told
 
