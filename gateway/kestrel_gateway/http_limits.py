@@ -5,7 +5,7 @@ connections, headers that are too long, too many or too slow, and what is no HTT
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 import httptools
@@ -18,6 +18,8 @@ from kestrel_core.protocol.errors import KestrelError
 from kestrel_gateway.errors import BadHttp, Full, HeadersTooLarge, SlowSender, TargetTooLong, refusal
 from kestrel_gateway.options import GatewayOptions
 
+NUM_SPARE = 16  # connections over the limit, on which health is told and nothing else
+SPARE_HEADER_S = 1.0  # so that nobody keeps those
 MAX_PIPELINED = 16  # requests that a client sends before their turn; each costs memory
 LINGER_S = 2.0
 LOOK_S = 0.02
@@ -61,6 +63,7 @@ class LingeringTransport:
 class LimitedProtocol(HttpToolsProtocol):
     limits: GatewayOptions
     note_refusal: Callable[[str], None]  # told why
+    health: frozenset[bytes]  # paths; whoever looks at them would take a full gateway for a dead one
 
     def __init__(
         self,
@@ -73,6 +76,8 @@ class LimitedProtocol(HttpToolsProtocol):
         self.has_read_all = True  # of the newest request
         self._running: RequestResponseCycle | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._header_timeout_s = self.limits.header_timeout_s
+        self._is_spare = False
         self._is_in_head = False
         self._head_bytes = 0  # of lines that are read
         self._raw_bytes = 0  # since the head began, whether read or not
@@ -84,11 +89,17 @@ class LimitedProtocol(HttpToolsProtocol):
         super().connection_made(transport)
         self.transport = cast(asyncio.Transport, LingeringTransport(transport, self))
         self.flow = FlowControl(self.transport)
-        if len(self.connections) > self.limits.max_connections:
-            limit = self.limits.max_connections
-            self._refuse(Full(f"{limit:,} connections are open, which is the limit; try again"))
+        num_over = len(self.connections) - self.limits.max_connections
+        if num_over > NUM_SPARE:
+            self._refuse(self._full())
             return
+        if num_over > 0:
+            self._is_spare, self._header_timeout_s = True, min(SPARE_HEADER_S, self._header_timeout_s)
         self._start_timer()
+
+    def _full(self) -> Full:
+        limit = self.limits.max_connections
+        return Full(f"{limit:,} connections are open, which is the limit; try again")
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timer()
@@ -138,11 +149,13 @@ class LimitedProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         if len(self.pipeline) >= MAX_PIPELINED:
             raise BadHttp("too many requests were sent before their turn; wait for answers")
+        if self._is_spare and self.url.partition(b"?")[0] not in self.health:
+            raise self._full()
         super().on_headers_complete()
         self._is_in_head, self.has_read_all = False, False
         self._stop_timer()
         # An answer before the end of the body ends the connection, and says so.
-        self._keeps_alive, self.cycle.keep_alive = self.cycle.keep_alive, False
+        self._keeps_alive, self.cycle.keep_alive = self.cycle.keep_alive and not self._is_spare, False
 
     def on_message_complete(self) -> None:
         self.has_read_all = True
@@ -188,7 +201,7 @@ class LimitedProtocol(HttpToolsProtocol):
         return self.cycle is not None and not self.cycle.response_complete
 
     def _start_timer(self) -> None:
-        self._timer = self.loop.call_later(self.limits.header_timeout_s, self._look_again)
+        self._timer = self.loop.call_later(self._header_timeout_s, self._look_again)
 
     def _look_again(self) -> None:
         """If this process was busy for so long, what came meanwhile is read before anybody is called late."""
@@ -204,7 +217,7 @@ class LimitedProtocol(HttpToolsProtocol):
         if self._is_answering:
             self._start_timer()  # half of a next request is no reason to break off this one
         elif self._is_in_head:
-            limit = self.limits.header_timeout_s
+            limit = self._header_timeout_s
             self._refuse(SlowSender(f"the headers were not here within {limit:g} s; send them faster"))
         else:
             self.transport.close()  # nothing was asked
@@ -233,7 +246,9 @@ class LimitedProtocol(HttpToolsProtocol):
 NO_HTTP = "this is no HTTP/1.1 that can be read"
 
 
-def limited(options: GatewayOptions, note_refusal: Callable[[str], None]) -> type[asyncio.Protocol]:
-    """The protocol with these limits, as uvicorn takes it."""
-    note = staticmethod(note_refusal)
-    return type("Limited", (LimitedProtocol,), {"limits": options, "note_refusal": note})
+def limited(
+    options: GatewayOptions, note_refusal: Callable[[str], None], health: Iterable[str]
+) -> type[asyncio.Protocol]:
+    """The protocol with these limits, as uvicorn takes it. `health` are the paths that tell it."""
+    note, paths = staticmethod(note_refusal), frozenset(path.encode() for path in health)
+    return type("Limited", (LimitedProtocol,), {"limits": options, "note_refusal": note, "health": paths})

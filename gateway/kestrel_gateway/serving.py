@@ -18,6 +18,7 @@ import uvloop
 from kestrel_core.protocol.errors import KestrelError
 from kestrel_gateway.app import make_app
 from kestrel_gateway.drain import Drain
+from kestrel_gateway.health import LIVE, READY
 from kestrel_gateway.house import House
 from kestrel_gateway.http_limits import limited
 from kestrel_gateway.key_file import read_keys
@@ -142,7 +143,7 @@ async def serve_house(
 def server_config(house: House, observers: Sequence[Observer] = ()) -> uvicorn.Config:
     return uvicorn.Config(
         make_app(house, observers),
-        http=limited(house.options, house.metrics.note_refusal),
+        http=limited(house.options, house.metrics.note_refusal, (*LIVE, *READY)),
         ws="none",
         lifespan="off",
         log_config=None,

@@ -4,11 +4,16 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 
 import pytest
 from gateway_server import FakeUpstream, Running, endless, running
 
+from kestrel_gateway import http_limits
+from kestrel_gateway.health import LIVE, READY
+
 GET = b"GET /livez HTTP/1.1\r\nHost: a\r\n"
+ASKED = GET.replace(b"/livez", b"/v1/models") + b"\r\n"
 
 
 @pytest.fixture(scope="module")
@@ -115,18 +120,44 @@ def test_an_upgrade_is_answered_in_the_http_it_came_in(gateway: Running) -> None
     assert answer.startswith(b"HTTP/1.1 200 ")
 
 
-def test_connections_over_the_limit_are_told_so(gateway: Running) -> None:
-    doors = [socket.create_connection(("127.0.0.1", gateway.port)) for _ in range(5)]
-    try:
-        for door in doors:
+@contextmanager
+def taken(gateway: Running) -> Iterator[None]:
+    """While all connections that there may be are open."""
+    with ExitStack() as doors:
+        for _ in range(5):
+            door = doors.enter_context(socket.create_connection(("127.0.0.1", gateway.port)))
             door.sendall(GET + b"\r\n")
             assert door.recv(1000).startswith(b"HTTP/1.1 200")
-        assert refusal(spoken(gateway, GET + b"\r\n")) == (429, "overloaded")
-    finally:
-        for door in doors:
-            door.close()
-    while gateway.get("/livez")[0] != 200:
+        yield
+    while gateway.get("/docs")[0] != 200:
         pass  # until the leavers have been noticed
+
+
+def test_connections_over_the_limit_are_told_so(gateway: Running) -> None:
+    with taken(gateway):
+        assert refusal(spoken(gateway, ASKED)) == (429, "overloaded")
+
+
+@pytest.mark.parametrize("path", [*LIVE, *READY])
+def test_a_full_gateway_is_not_taken_for_a_dead_one(gateway: Running, path: str) -> None:
+    with taken(gateway):
+        answer = spoken(gateway, GET.replace(b"/livez", path.encode() + b"?a=b") + b"\r\n", ASKED)
+    assert answer.startswith(b"HTTP/1.1 200 ") and answer.count(b"HTTP/1.1") == 1
+    assert b"connection: close" in answer
+
+
+def test_only_so_many_may_ask_a_full_gateway_for_its_health(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_limits, "SPARE_HEADER_S", 600)
+    with running(header_timeout_s=600, max_connections=5) as gateway, taken(gateway), ExitStack() as doors:
+        for _ in range(http_limits.NUM_SPARE):
+            doors.enter_context(socket.create_connection(("127.0.0.1", gateway.port))).sendall(GET)
+        assert refusal(spoken(gateway, GET + b"\r\n")) == (429, "overloaded")
+
+
+def test_whoever_asks_a_full_gateway_has_little_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_limits, "SPARE_HEADER_S", 0.1)
+    with running(header_timeout_s=600, max_connections=5) as gateway, taken(gateway):
+        assert refusal(spoken(gateway, GET)) == (408, "body_timeout")
 
 
 def test_what_was_asked_before_nonsense_is_answered() -> None:
