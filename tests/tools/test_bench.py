@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from tiny_folder import save_tiny
 
+from kestrel_tools.bench import serving
 from kestrel_tools.commands import main
 
 SMALL = ("bench", "scheduler", "--running", "3", "--waiting", "5", "--steps", "60")
@@ -39,6 +40,7 @@ def test_nothing_to_measure_is_an_error(wrong: tuple[str, str], capsys: pytest.C
 def test_the_measurement_needs_no_torch() -> None:
     program = f"""
 import sys
+from kestrel_tools.bench import serving
 from kestrel_tools.commands import main
 assert main({[*SMALL, "--json"]}) == 0
 assert "torch" not in sys.modules
@@ -48,10 +50,15 @@ assert "torch" not in sys.modules
 
 
 @pytest.mark.triton
-def test_serving_is_measured_every_way_in_one_run(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "serving", "--callers", "1,2", "--seconds", "0.5", "--json"]) == 0
+def test_serving_is_measured_every_way_in_one_run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(serving, "NUM_PICTURES", 1)
+    monkeypatch.setattr(serving, "ROUNDS", 1)
+    monkeypatch.setitem(serving.SETTINGS, "max_tokens", 4)
+    assert main(["bench", "serving", "--callers", "1,2", "--seconds", "0.01", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["measured"]
-    ways = ("engine alone", "gRPC", "HTTP", "gateway", "engine alone, again")
+    ways = ("engine alone", "gRPC", "gRPC, guarded", "HTTP", "gateway", "engine alone, again")
     cases = [(way, callers, streams) for way in ways for callers in (1, 2) for streams in (False, True)]
     assert [(row["way"], row["callers"], row["streams"]) for row in rows] == cases
     for row in rows:
