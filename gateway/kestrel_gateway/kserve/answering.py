@@ -18,6 +18,8 @@ from kestrel_gateway.kserve.scanning import parse
 from kestrel_gateway.kserve.tensors import read_message
 from kestrel_gateway.visits import Observer, Visit, begin_visit
 
+MAX_ID = 128  # letters of a request's id that its responses have
+
 log = logging.getLogger("kestrel.gateway")
 
 
@@ -105,6 +107,3 @@ async def responses(house: House, request: Request, visit: Visit) -> AsyncGenera
     visit.upstream = getattr(stream, "upstream", "")
     visit.saw_result(result)
     yield encode_result(result, rest if request.stream else None), True
-
-
-MAX_ID = 128

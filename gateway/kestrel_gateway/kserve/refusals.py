@@ -16,6 +16,7 @@ from kestrel_gateway.errors import HttpError, UnknownModel, refusal
 
 PREFIX = "/v2/"
 STREAM = "/generate_stream"
+KEPT = ("retry-after", "allow", "www-authenticate")  # headers of a refusal, whatever its envelope
 
 # What HTTP alone knows, as the errors of the wire: a client finds the same class again.
 OF_HTTP: dict[int, type[KestrelError]] = {
@@ -61,6 +62,3 @@ def refusal_at(path: str, error: KestrelError) -> Response:
         body, kind = b"data: " + body + b"\n\n", "text/event-stream; charset=utf-8"
     kept = {name: answer.headers[name] for name in KEPT if name in answer.headers}
     return Response(body, error.status, headers=kept | {"content-type": kind})
-
-
-KEPT = ("retry-after", "allow", "www-authenticate")
