@@ -86,11 +86,13 @@ def test_attention_is_adapted_where_it_is_asked_for_and_written_as_pefts(tmp_pat
 def test_the_last_blocks_alone_are_adapted_where_that_is_asked_for(tmp_path: Path) -> None:
     data, model, out = learnable(tmp_path), save_tiny(tmp_path / "model", 3), tmp_path / "made/own"
     more = ("--eval-data", str(data), "--steps", "20", "--lr", "0.04", "--targets", "qkv,proj,mlp")
-    assert main(asked(data, model, out, *more, "--blocks", "1")) == 0
+    assert main(asked(data, model, out, *more, "--blocks", "1", "--expert-rank", "3")) == 0
     [row] = json.loads((out / "training.json").read_text())["scores"]["scores"]
     assert (row["without"], row["with"]) == (0.0, 1.0)
     *others, last = read_adapter(out / "peft", load_config(model, None).text, torch.float32, 32).blocks
-    assert set(last) == {"qkv", "proj", "expert_fc1", "expert_fc2"} and not any(others)
+    assert not any(others)
+    ranks = {target: low_rank.a.shape[-2] for target, low_rank in last.items()}
+    assert ranks == {"qkv": 8, "proj": 8, "expert_fc1": 3, "expert_fc2": 3}
 
 
 def test_a_run_that_was_interrupted_goes_on_to_the_same_weights(
@@ -180,10 +182,20 @@ def test_an_option_out_of_range_is_refused(
     assert said in capsys.readouterr().err
 
 
-def test_more_blocks_than_there_are_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    data, model, out = learnable(tmp_path), save_tiny(tmp_path / "model", 3), tmp_path / "own"
-    assert main(asked(data, model, out, "--blocks", "99")) == 2
-    assert "blocks is 99; the model has" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("generation", "option", "said"),
+    [
+        (3, ("--blocks", "99"), "blocks is 99; the model has"),
+        (3, ("--expert-rank", "8"), "expert_rank is 8; with rank 8 it can be up to"),
+        (2, ("--expert-rank", "4"), "this one has none"),
+    ],
+)
+def test_more_than_the_model_has_is_refused(
+    generation: int, option: tuple[str, str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, model, out = learnable(tmp_path), save_tiny(tmp_path / "model", generation), tmp_path / "own"
+    assert main(asked(data, model, out, *option)) == 2
+    assert said in capsys.readouterr().err
     assert not out.exists()
 
 

@@ -19,7 +19,9 @@ from kestrel_core.intake.image_limits import ImageLimits
 from kestrel_core.intake.image_preparer import ImagePreparer
 from kestrel_core.intake.models import MODELS
 from kestrel_core.moondream.checkpoint.adapter_writing import write_moondream, write_peft
+from kestrel_core.moondream.config import TextConfig
 from kestrel_core.moondream.loading import DTYPES
+from kestrel_core.moondream.lora import expert_rank
 from kestrel_core.protocol.errors import InvalidRequest
 from kestrel_core.skills.registry import builtin_skills
 from kestrel_tools.bench.machine import provenance
@@ -51,9 +53,7 @@ def finetune(options: FinetuneOptions, config: RuntimeConfig, console: Console) 
     _check_folder(options, kept)
     with loading(console) as progress:
         model = open_model(config, progress)
-    num_blocks = model.network.config.text.n_layers
-    if options.blocks is not None and options.blocks > num_blocks:
-        raise InvalidRequest(f"blocks is {options.blocks}; the model has {num_blocks}")
+    _check_reach(options, model.network.config.text)
     limits = ImageLimits(config.max_image_bytes, config.max_image_pixels)
     prepare = ImagePreparer(model.network.config.vision, limits, time.monotonic, lambda seconds: None)
     data, lines = _read(options, Lessons(model.language, builtin_skills(), prepare), console)
@@ -65,7 +65,13 @@ def finetune(options: FinetuneOptions, config: RuntimeConfig, console: Console) 
         features.compute(model.network, pictures, prepare, advance)
     targets = trained(model.network.config.generation, options.targets)
     parameters = Parameters(
-        model.network.config, options.rank, model.device, options.seed, targets, options.blocks
+        model.network.config,
+        options.rank,
+        model.device,
+        options.seed,
+        targets,
+        blocks=options.blocks,
+        expert_rank=options.expert_rank,
     )
     trainer = Trainer(model.network, parameters, features, options)
     made_of = _made_of(options, config, model, data)
@@ -132,6 +138,16 @@ def _check_folder(options: FinetuneOptions, kept: Path) -> None:
         raise InvalidRequest(
             f"{options.out} holds a run already; --resume goes on with it, --overwrite begins anew"
         )
+
+
+def _check_reach(options: FinetuneOptions, config: TextConfig) -> None:
+    blocks, own_rank = options.blocks, options.expert_rank
+    if blocks is not None and blocks > config.n_layers:
+        raise InvalidRequest(f"blocks is {blocks}; the model has {config.n_layers}")
+    if own_rank is not None and config.moe is None:
+        raise InvalidRequest("expert_rank is for models with experts; this one has none")
+    if own_rank is not None and own_rank > (most := expert_rank(config, options.rank)):
+        raise InvalidRequest(f"expert_rank is {own_rank}; with rank {options.rank} it can be up to {most}")
 
 
 def _read(options: FinetuneOptions, lessons: Lessons, console: Console) -> tuple[Data, Split]:

@@ -28,6 +28,10 @@ class FinetuneOptions:
         Path, Option("where the adapter goes; its name is the adapter's", metavar="FOLDER", required=True)
     ] = Path()
     rank: Annotated[int, Option("of the adapter (default: %(default)s)", choices=RANKS)] = 16
+    expert_rank: Annotated[
+        int | None,
+        Option("of each expert's matrices (default: RANK / experts of a token)", metavar="RANK"),
+    ] = None
     targets: Annotated[
         str | None,
         Option(
@@ -83,7 +87,7 @@ class FinetuneOptions:
 
     def __post_init__(self) -> None:
         least = {"epochs": 1, "batch": 1, "patience": 0, "max_positions": 1, "scored": 0}
-        least |= {"steps": 1, "eval_every": 1, "blocks": 1}
+        least |= {"steps": 1, "eval_every": 1, "blocks": 1, "expert_rank": 1}
         for name, smallest in least.items():
             if (number := getattr(self, name)) is not None and number < smallest:
                 raise InvalidRequest(f"{name} is {number}; it must be at least {smallest}")

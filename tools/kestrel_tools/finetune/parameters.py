@@ -40,7 +40,9 @@ class Parameters:
         device: torch.device,
         seed: int = 0,
         targets: Sequence[Target] | None = None,
+        *,
         blocks: int | None = None,
+        expert_rank: int | None = None,
     ) -> None:
         """A is random, so that gradients reach B; B is 0, so that training begins at the model as it is.
 
@@ -56,6 +58,8 @@ class Parameters:
             for target, shape in target_shapes(config.text, layer).items():
                 if target in targets and layer >= first:
                     own_rank = rank_of(config.text, target, rank)
+                    if expert_rank is not None and shape.num_experts:
+                        own_rank = expert_rank
                     bound = math.sqrt(3.0 / shape.in_dim)  # a variance of 1 / in_dim
                     a = torch.empty(shape.a(own_rank)).uniform_(-bound, bound, generator=generator)
                     block[target] = LowRank(_leaf(a, device), _leaf(torch.zeros(shape.b(own_rank)), device))
