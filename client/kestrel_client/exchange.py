@@ -61,7 +61,7 @@ NEVER_SENT = (
     "resolution failed",
     "status: 503",
 )
-# What gRPC says for asyncio, under the status INTERNAL, where a connection broke while a request was being sent.
+# What gRPC says for asyncio, under the status INTERNAL, where a connection broke while a request was sent.
 BROKEN_OFF = "Internal error from Core"
 # What Triton says, under the status of a server that is away, to those who do not send its secret.
 RESTRICTED = "This protocol is restricted"
@@ -192,9 +192,9 @@ class Exchange:
             )
         is_away = status is grpc.StatusCode.UNAVAILABLE or BROKEN_OFF in details
         if is_away and self._is_answering:
-            return ServerUnreachable(f"{url} went away in the middle of the answer; ask again")
+            return ServerUnreachable(f"{url} went away in the middle of the answer; ask again", True)
         if is_away and not _never_left(error):
-            return ServerUnreachable(f"{url} went away before it answered ({details}); ask again")
+            return ServerUnreachable(f"{url} went away before it answered ({details}); ask again", True)
         if is_away:
             return ServerUnreachable(
                 f"no Triton server answers at {url}; start one with `kestrel serve --demo`, "
@@ -238,7 +238,7 @@ def _in_words_of_servers(message: str) -> KestrelError | None:
     if any(words in message for words in ENDING):
         return ShuttingDown(f"the server is starting or ending ({message})")
     if DEAD in message:
-        return ServerUnreachable(f"the process that runs the model has died ({message}); ask again")
+        return ServerUnreachable(f"the process that runs the model has died ({message}); ask again", True)
     return None
 
 
