@@ -19,6 +19,7 @@ from kestrel_core.intake.image_preparer import ImagePreparer
 from kestrel_core.intake.models import MODELS, find_model
 from kestrel_core.intake.tokenizer import Tokenizer
 from kestrel_core.loop.adapters import Adapters
+from kestrel_core.loop.heartbeat import Heartbeat
 from kestrel_core.loop.limits import QueueLimits
 from kestrel_core.loop.metrics import Metrics
 from kestrel_core.loop.step_loop import StepLoop
@@ -220,6 +221,7 @@ def assemble_engine(
         ),
         metrics,
         adapters=Adapters(store) if store is not None else None,
+        heartbeat=Heartbeat(config.step_limit_s),
     )
     settled = _settled(model, config, runtime)
     about = About(

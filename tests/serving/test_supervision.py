@@ -4,6 +4,7 @@ import asyncio
 import os
 import shutil
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -20,15 +21,29 @@ pytestmark = pytest.mark.triton
 LONG: dict[str, Any] = {"SKILL": "query", "QUESTION": "all of it", "TEMPERATURE": 0.0, "MAX_TOKENS": 4000}
 SHORT = LONG | {"MAX_TOKENS": 3}
 
-# A model that can be told to break, by a question.
+# A model that can be told to break, or never to end a step, by a question.
 FRAGILE = """
+import threading
 
 class TritonPythonModel(TritonPythonModel):
     def parse(self, triton_request):
         request = super().parse(triton_request)
         if request.arguments.get("question") == "break":
             self.engine.loop.scheduler.plan = None
+        if request.arguments.get("question") == "stick":
+            self.engine.loop.heartbeat.limit_s = 0.5
+            self.engine.loop.scheduler.plan = threading.Event().wait
         return request
+"""
+
+
+# A supervisor for which one answer is a good while: what breaks next is replaced without a pause.
+HURRIED = """
+import runpy, sys
+from kestrel_core.triton import process
+process.GOOD_WHILE_S = 0.0
+del sys.argv[:3]
+runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
 """
 
 
@@ -38,7 +53,8 @@ def fragile(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
     repository = repository_with(folder, {"model_path": str(model)})
     with (repository / "moondream/1/model.py").open("a") as file:
         file.write(FRAGILE)
-    with served(folder / "log", f"--model-repository={repository}") as it:
+    hurried = (sys.executable, "-c", HURRIED)
+    with served(folder / "log", f"--model-repository={repository}", wrapper=hurried) as it:
         yield it
 
 
@@ -108,6 +124,16 @@ def test_an_engine_that_knows_it_is_broken_is_replaced(fragile: Served) -> None:
     until(lambda: fragile.children() not in ([], [server_id]), 60)
     until(lambda: answers_again(fragile), 60)
     assert "the engine is broken and every caller has been told" in fragile.log.read_text()
+
+
+def test_an_engine_whose_step_never_ends_is_replaced(fragile: Served) -> None:
+    """All else in its process goes on answering."""
+    server_id = fragile.children()[0]
+    with pytest.raises(OSError):
+        fragile.post(LONG | {"QUESTION": "stick"})
+    until(lambda: fragile.children() not in ([], [server_id]), 60)
+    until(lambda: answers_again(fragile), 60)
+    assert "the engine is stuck" in fragile.log.read_text()
 
 
 def test_a_server_that_is_killed_is_replaced(fragile: Served) -> None:
