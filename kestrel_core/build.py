@@ -11,7 +11,6 @@ from typing import Any
 import torch
 
 from kestrel_core.config import RuntimeConfig
-from kestrel_core.intake import hub
 from kestrel_core.intake.adapters import AdapterStore
 from kestrel_core.intake.checksums import verify_weights
 from kestrel_core.intake.image_limits import ImageLimits
@@ -356,6 +355,8 @@ def open_model(config: RuntimeConfig, progress: Progress | None = None) -> Loade
     elif known and known.folder:
         path = known.folder
     else:
+        from kestrel_core.intake import hub  # late: it takes 0.3 s, and models on disk need it not
+
         files = hub.fetch_model(config.model, progress, config.revision)
         path, tokenizer = files.folder, tokenizer or files.tokenizer
     if config.verify_weights:

@@ -47,7 +47,7 @@ CHANNEL_OPTIONS = [
     ("grpc.service_config", '{"loadBalancingConfig": [{"round_robin": {}}]}'),
     # A refused connection is tried anew at the pace of `Retry`, not after gRPC's own second and more.
     ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.max_reconnect_backoff_ms", 2000),
+    ("grpc.max_reconnect_backoff_ms", 1000),
 ]
 # What Triton itself says to requests that it does not take while it starts or ends, without a code of ours.
 ENDING = ("has no available versions", "is not ready")
