@@ -61,7 +61,7 @@ NEVER_SENT = (
     "resolution failed",
     "status: 503",
 )
-# What gRPC says for asyncio, under the status INTERNAL, where a connection broke while a request was sent.
+# What gRPC says for asyncio, with the status INTERNAL, of a connection that broke while a request was sent.
 BROKEN_OFF = "Internal error from Core"
 # What Triton says, under the status of a server that is away, to those who do not send its secret.
 RESTRICTED = "This protocol is restricted"

@@ -83,6 +83,16 @@ def test_attention_is_adapted_where_it_is_asked_for_and_written_as_pefts(tmp_pat
     assert not (out / "adapter.safetensors").exists()
 
 
+def test_the_last_blocks_alone_are_adapted_where_that_is_asked_for(tmp_path: Path) -> None:
+    data, model, out = learnable(tmp_path), save_tiny(tmp_path / "model", 3), tmp_path / "made/own"
+    more = ("--eval-data", str(data), "--steps", "20", "--lr", "0.04", "--targets", "qkv,proj,mlp")
+    assert main(asked(data, model, out, *more, "--blocks", "1")) == 0
+    [row] = json.loads((out / "training.json").read_text())["scores"]["scores"]
+    assert (row["without"], row["with"]) == (0.0, 1.0)
+    *others, last = read_adapter(out / "peft", load_config(model, None).text, torch.float32, 32).blocks
+    assert set(last) == {"qkv", "proj", "expert_fc1", "expert_fc2"} and not any(others)
+
+
 def test_a_run_that_was_interrupted_goes_on_to_the_same_weights(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -160,6 +170,7 @@ def test_bad_lines_end_the_command_before_anything_is_made(
         (("--epochs", "0"), "epochs is 0"),
         (("--eval-share", "1"), "a share"),
         (("--targets", "head"), "targets has head"),
+        (("--blocks", "0"), "blocks is 0"),
     ],
 )
 def test_an_option_out_of_range_is_refused(
@@ -167,6 +178,13 @@ def test_an_option_out_of_range_is_refused(
 ) -> None:
     assert main(asked(tmp_path / "x.jsonl", tmp_path, tmp_path / "own", *option)) == 2
     assert said in capsys.readouterr().err
+
+
+def test_more_blocks_than_there_are_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data, model, out = learnable(tmp_path), save_tiny(tmp_path / "model", 3), tmp_path / "own"
+    assert main(asked(data, model, out, "--blocks", "99")) == 2
+    assert "blocks is 99; the model has" in capsys.readouterr().err
+    assert not out.exists()
 
 
 def test_resuming_nothing_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -51,6 +51,9 @@ def finetune(options: FinetuneOptions, config: RuntimeConfig, console: Console) 
     _check_folder(options, kept)
     with loading(console) as progress:
         model = open_model(config, progress)
+    num_blocks = model.network.config.text.n_layers
+    if options.blocks is not None and options.blocks > num_blocks:
+        raise InvalidRequest(f"blocks is {options.blocks}; the model has {num_blocks}")
     limits = ImageLimits(config.max_image_bytes, config.max_image_pixels)
     prepare = ImagePreparer(model.network.config.vision, limits, time.monotonic, lambda seconds: None)
     data, lines = _read(options, Lessons(model.language, builtin_skills(), prepare), console)
@@ -61,7 +64,9 @@ def finetune(options: FinetuneOptions, config: RuntimeConfig, console: Console) 
     with counted("pictures", max(1, len(pictures)), console) as advance:
         features.compute(model.network, pictures, prepare, advance)
     targets = trained(model.network.config.generation, options.targets)
-    parameters = Parameters(model.network.config, options.rank, model.device, options.seed, targets)
+    parameters = Parameters(
+        model.network.config, options.rank, model.device, options.seed, targets, options.blocks
+    )
     trainer = Trainer(model.network, parameters, features, options)
     made_of = _made_of(options, config, model, data)
     state, best = checkpoint.restore(kept, trainer, made_of) if options.resume else (State(), {})

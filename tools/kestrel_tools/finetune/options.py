@@ -36,6 +36,10 @@ class FinetuneOptions:
             metavar="NAMES",
         ),
     ] = None
+    blocks: Annotated[
+        int | None,
+        Option("adapt so many of the last text blocks, which is faster (default: all)", metavar="N"),
+    ] = None
     epochs: Annotated[int, Option("times that every line is seen (default: %(default)s)", metavar="N")] = 3
     steps: Annotated[int | None, Option("so many steps instead of epochs", metavar="N")] = None
     batch: Annotated[int, Option("lines in a step (default: %(default)s)", metavar="N")] = 16
@@ -79,7 +83,7 @@ class FinetuneOptions:
 
     def __post_init__(self) -> None:
         least = {"epochs": 1, "batch": 1, "patience": 0, "max_positions": 1, "scored": 0}
-        least |= {"steps": 1, "eval_every": 1}
+        least |= {"steps": 1, "eval_every": 1, "blocks": 1}
         for name, smallest in least.items():
             if (number := getattr(self, name)) is not None and number < smallest:
                 raise InvalidRequest(f"{name} is {number}; it must be at least {smallest}")

@@ -40,16 +40,21 @@ class Parameters:
         device: torch.device,
         seed: int = 0,
         targets: Sequence[Target] | None = None,
+        blocks: int | None = None,
     ) -> None:
-        """A is random, so that gradients reach B; B is 0, so that training begins at the model as it is."""
+        """A is random, so that gradients reach B; B is 0, so that training begins at the model as it is.
+
+        `blocks`: so many of the last ones. Those before them need no gradients, which saves their time.
+        """
         generator = torch.Generator().manual_seed(seed)
         self.rank = rank
         targets = TRAINED[config.generation] if targets is None else targets
+        first = 0 if blocks is None else config.text.n_layers - blocks
         self.blocks: list[dict[Target, LowRank]] = []
         for layer in range(config.text.n_layers):
             block: dict[Target, LowRank] = {}
             for target, shape in target_shapes(config.text, layer).items():
-                if target in targets:
+                if target in targets and layer >= first:
                     own_rank = rank_of(config.text, target, rank)
                     bound = math.sqrt(3.0 / shape.in_dim)  # a variance of 1 / in_dim
                     a = torch.empty(shape.a(own_rank)).uniform_(-bound, bound, generator=generator)
