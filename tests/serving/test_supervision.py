@@ -37,11 +37,12 @@ class TritonPythonModel(TritonPythonModel):
 """
 
 
-# A supervisor for which one answer is a good while: what breaks next is replaced without a pause.
+# A supervisor for which one answer is a good while: what breaks next is replaced without a pause. It also
+# waits less for a server that has answered all and yet does not end.
 HURRIED = """
 import runpy, sys
-from kestrel_core.triton import process
-process.GOOD_WHILE_S = 0.0
+from kestrel_core.triton import process, supervisor
+process.GOOD_WHILE_S, supervisor.LINGER_S = 0.0, 3.0
 del sys.argv[:3]
 runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
 """
@@ -146,51 +147,6 @@ def test_a_server_that_is_killed_is_replaced(fragile: Served) -> None:
     assert left_behind and not any(Path(region).exists() for region in left_behind)
 
 
-async def leave(client: Any, number: int) -> None:
-    answers = stream(client, STREAM=True, **(LONG | {"QUESTION": f"{number}", "MAX_TOKENS": 30}))
-    for _ in range(number % 8):
-        if await anext(answers, None) is None:
-            break
-    await answers.aclose()
-
-
-def test_who_is_being_answered_when_the_end_comes_is_answered(model: Path, tmp_path: Path) -> None:
-    """Also after clients have left at odd moments, for some of whom Triton then waits in vain."""
-    inputs = LONG | {"MAX_TOKENS": 400}
-    streamed: list[Any] = []
-    posted: list[Any] = []
-    started = threading.Event()
-
-    async def part() -> None:
-        async with server.client() as client:
-            await asyncio.gather(*(leave(client, number) for number in range(100)))
-
-    async def read() -> None:
-        async with server.client() as client:
-            async for response in stream(client, STREAM=True, **inputs):
-                streamed.append(response)
-                started.set()
-
-    with served(tmp_path / "log", KESTREL_MODEL_PATH=str(model)) as server:
-        asyncio.run(part())
-        threads = [
-            threading.Thread(target=lambda: asyncio.run(read())),
-            threading.Thread(target=lambda: posted.append(server.post(inputs))),
-        ]
-        for thread in threads:
-            thread.start()
-        assert started.wait(30)
-        until(lambda: server.metric("kestrel_running_requests") == 2)
-        left_behind = regions(server.children()[0])
-        assert server.end() == 0
-        for thread in threads:
-            thread.join(10)
-    assert streamed[-1]["completed"] and streamed[-1]["metrics"]["output_tokens"] == 400
-    assert posted[0][0] == 200 and posted[0][1]["answer"] == streamed[-1]["answer"]
-    assert left_behind and not any(Path(region).exists() for region in left_behind)
-    assert server.log.read_text().count("those under way then have 30 s") == 1
-
-
 def test_a_model_that_cannot_be_loaded_is_not_tried_again(model: Path, tmp_path: Path) -> None:
     broken = tmp_path / "model"
     shutil.copytree(model, broken)
@@ -218,8 +174,55 @@ def test_a_busy_engine_is_not_taken_for_a_frozen_one(fragile: Served) -> None:
     [server_id] = fragile.children()
     busy_until = time.monotonic() + LATE_S + (NUM_LATE + 1) * EVERY_S
     while time.monotonic() < busy_until:
-        fragile.ask_all([LONG | {"QUESTION": f"{number}", "MAX_TOKENS": 200} for number in range(24)])
+        fragile.ask_all([LONG | {"QUESTION": f"{number}", "MAX_TOKENS": 100} for number in range(24)])
     assert fragile.children() == [server_id]
+
+
+async def leave(client: Any, number: int) -> None:
+    answers = stream(client, STREAM=True, **(LONG | {"QUESTION": f"{number}", "MAX_TOKENS": 30}))
+    for _ in range(number % 8):
+        if await anext(answers, None) is None:
+            break
+    await answers.aclose()
+
+
+def test_who_is_being_answered_when_the_end_comes_is_answered(fragile: Served) -> None:
+    """Also after clients have left at odd moments, for some of whom Triton then waits in vain.
+
+    The last test that has this server, since it ends it.
+    """
+    inputs = LONG | {"MAX_TOKENS": 400}
+    streamed: list[Any] = []
+    posted: list[Any] = []
+    started = threading.Event()
+
+    async def part() -> None:
+        async with fragile.client() as client:
+            await asyncio.gather(*(leave(client, number) for number in range(100)))
+
+    async def read() -> None:
+        async with fragile.client() as client:
+            async for response in stream(client, STREAM=True, **inputs):
+                streamed.append(response)
+                started.set()
+
+    asyncio.run(part())
+    threads = [
+        threading.Thread(target=lambda: asyncio.run(read())),
+        threading.Thread(target=lambda: posted.append(fragile.post(inputs))),
+    ]
+    for thread in threads:
+        thread.start()
+    assert started.wait(30)
+    until(lambda: fragile.metric("kestrel_running_requests") == 2)
+    left_behind = regions(fragile.children()[0])
+    assert fragile.end() == 0
+    for thread in threads:
+        thread.join(10)
+    assert streamed[-1]["completed"] and streamed[-1]["metrics"]["output_tokens"] == 400
+    assert posted[0][0] == 200 and posted[0][1]["answer"] == streamed[-1]["answer"]
+    assert left_behind and not any(Path(region).exists() for region in left_behind)
+    assert fragile.log.read_text().count("those under way then have 30 s") == 1
 
 
 def test_a_killed_supervisor_leaves_nobody_behind_and_the_next_one_starts_on_the_same_ports(
