@@ -11,7 +11,6 @@ from typing import Any
 import torch
 
 from kestrel_core.config import RuntimeConfig
-from kestrel_core.intake import hub
 from kestrel_core.intake.adapters import AdapterStore
 from kestrel_core.intake.checksums import verify_weights
 from kestrel_core.intake.image_limits import ImageLimits
@@ -19,6 +18,7 @@ from kestrel_core.intake.image_preparer import ImagePreparer
 from kestrel_core.intake.models import MODELS, find_model
 from kestrel_core.intake.tokenizer import Tokenizer
 from kestrel_core.loop.adapters import Adapters
+from kestrel_core.loop.heartbeat import Heartbeat
 from kestrel_core.loop.limits import QueueLimits
 from kestrel_core.loop.metrics import Metrics
 from kestrel_core.loop.step_loop import StepLoop
@@ -220,6 +220,7 @@ def assemble_engine(
         ),
         metrics,
         adapters=Adapters(store) if store is not None else None,
+        heartbeat=Heartbeat(config.step_limit_s),
     )
     settled = _settled(model, config, runtime)
     about = About(
@@ -354,6 +355,8 @@ def open_model(config: RuntimeConfig, progress: Progress | None = None) -> Loade
     elif known and known.folder:
         path = known.folder
     else:
+        from kestrel_core.intake import hub  # late: it takes 0.3 s, and models on disk need it not
+
         files = hub.fetch_model(config.model, progress, config.revision)
         path, tokenizer = files.folder, tokenizer or files.tokenizer
     if config.verify_weights:

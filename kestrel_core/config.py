@@ -103,6 +103,10 @@ class RuntimeConfig:
     step_tokens: int | None = _option(
         None, "positions computed in a step before further prompts have to wait; 4096 on CUDA, 2048 on a CPU"
     )
+    max_step_s: float | None = _option(
+        None,
+        "seconds of a step after which its engine counts as stuck and is replaced; 120 on CUDA, 600 on a CPU",
+    )
     max_queue: int = _option(256, "requests that may wait; more are refused")
     max_queue_bytes: int = _option(512 * 2**20, "bytes of pictures that may wait; more are refused")
     max_prepared_bytes: int = _option(
@@ -137,6 +141,11 @@ class RuntimeConfig:
     def max_step_tokens(self) -> int:
         """On CUDA the products of a step gain from more rows; on a CPU they only take longer."""
         return self.step_tokens or (2048 if self.device == "cpu" else 4096)
+
+    @property
+    def step_limit_s(self) -> float:
+        """Far above what a step takes, even one for which a kernel is compiled, or a large model on a CPU."""
+        return self.max_step_s or (600.0 if self.device == "cpu" else 120.0)
 
     @property
     def num_image_workers(self) -> int:

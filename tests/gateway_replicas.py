@@ -14,6 +14,7 @@ from kestrel_gateway.upstream.replica import Replica
 from kestrel_gateway.upstream.replicas import Replicas
 
 AWAY = ServerUnreachable("no Triton server answers at one:8001")
+LOST = ServerUnreachable("one:8001 went away before it answered", may_have_begun=True)
 ENDING = ShuttingDown("this server is ending")
 FULL = Overloaded("the queue is full")
 BROKEN = EngineFailed("the server ended the stream without an answer")

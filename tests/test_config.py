@@ -50,6 +50,7 @@ def test_every_option_can_be_a_text() -> None:
         prefix_cache=False,
         share_pictures=True,
         step_tokens=64,
+        max_step_s=7.5,
         max_queue=9,
         max_queue_bytes=99,
         max_prepared_bytes=98,

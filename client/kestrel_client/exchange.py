@@ -48,7 +48,7 @@ CHANNEL_OPTIONS = [
     ("grpc.service_config", '{"loadBalancingConfig": [{"round_robin": {}}]}'),
     # A refused connection is tried anew at the pace of `Retry`, not after gRPC's own second and more.
     ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.max_reconnect_backoff_ms", 2000),
+    ("grpc.max_reconnect_backoff_ms", 1000),
 ]
 # What Triton itself says to requests that it does not take while it starts or ends, without a code of ours.
 ENDING = ("has no available versions", "is not ready")
@@ -197,9 +197,9 @@ class Exchange:
             )
         is_away = status is grpc.StatusCode.UNAVAILABLE or BROKEN_OFF in details
         if is_away and self._is_answering:
-            return ServerUnreachable(f"{url} went away in the middle of the answer; ask again")
+            return ServerUnreachable(f"{url} went away in the middle of the answer; ask again", True)
         if is_away and not _never_left(error):
-            return ServerUnreachable(f"{url} went away before it answered ({details}); ask again")
+            return ServerUnreachable(f"{url} went away before it answered ({details}); ask again", True)
         if is_away:
             return ServerUnreachable(
                 f"no Triton server answers at {url}; start one with `kestrel serve --demo`, "
@@ -245,7 +245,7 @@ def _in_words_of_servers(message: str) -> KestrelError | None:
     if any(words in message for words in ENDING):
         return ShuttingDown(f"the server is starting or ending ({message})")
     if DEAD in message:
-        return ServerUnreachable(f"the process that runs the model has died ({message}); ask again")
+        return ServerUnreachable(f"the process that runs the model has died ({message}); ask again", True)
     return None
 
 

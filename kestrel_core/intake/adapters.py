@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 from kestrel_core.intake.hosted_adapters import HostedAdapters
-from kestrel_core.intake.hub_adapters import HubAdapters
 from kestrel_core.intake.local_adapters import LocalAdapters, files_of
 from kestrel_core.protocol.errors import AdapterUnreachable, BadAdapter, KestrelError, UnknownAdapter
 from kestrel_core.protocol.names import nearest, shown
@@ -75,6 +74,10 @@ class AdapterStore(Generic[T]):
         self._local = LocalAdapters(folder, clock)
         self._remotes: list[Remote] = []
         if hub:
+            from kestrel_core.intake.hub_adapters import (
+                HubAdapters,
+            )  # late: it takes 0.3 s, and most need it not
+
             self._remotes.append(HubAdapters(max_download_bytes, download_s))
         if api_key is not None:
             self._remotes.append(HostedAdapters(api_key, max_download_bytes, download_s))

@@ -14,6 +14,7 @@ from typing import Any
 from kestrel_core.intake.images import source_bytes
 from kestrel_core.loop.adapters import Adapters
 from kestrel_core.loop.deadlines import Deadlines
+from kestrel_core.loop.heartbeat import Heartbeat
 from kestrel_core.loop.inbox import Inbox, PreparedRequest, Sink, Ticket
 from kestrel_core.loop.limits import QueueLimits
 from kestrel_core.loop.metrics import Metrics
@@ -51,11 +52,13 @@ class StepLoop:
         metrics: Metrics,
         clock: Callable[[], float] = time.monotonic,
         adapters: Adapters | None = None,
+        heartbeat: Heartbeat | None = None,
     ) -> None:
-        """Without `adapters` every adapter is unknown."""
+        """Without `adapters` every adapter is unknown; without a `heartbeat` a step may take for ever."""
         self.runtime = runtime
         self.scheduler = scheduler
         self.metrics = metrics
+        self.heartbeat = heartbeat or Heartbeat()
         self._skills = skills
         self._language = language
         self._limits = limits
@@ -162,6 +165,7 @@ class StepLoop:
 
     def _run(self) -> None:
         while self._pending is not None or not self._inbox.is_drained:
+            self.heartbeat.begin()
             try:
                 self.step(wait=True)
             except Exception as error:  # the state of the engine is unknown now
@@ -172,6 +176,7 @@ class StepLoop:
                     EngineFailed(f"the engine failed ({type(error).__name__}) and takes no requests")
                 )
                 break
+        self.heartbeat.rest()
         self._stop()
 
     def _stop(self) -> None:
@@ -202,7 +207,9 @@ class StepLoop:
 
     def _admit_arrivals(self, wait: bool) -> None:
         if wait:
+            self.heartbeat.rest()
             self._inbox.wait(self._deadlines.wait_s(self._clock()))
+            self.heartbeat.begin()
         for call in self._inbox.take_calls():
             call()
         for ticket in self._deadlines.take_passed(self._clock()):

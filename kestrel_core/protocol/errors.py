@@ -117,9 +117,15 @@ class BadCheckpoint(KestrelError):
 
 
 class ServerUnreachable(KestrelError):
+    """`may_have_begun`: the request may have reached the server, and may even be what ended it."""
+
     code = "UNAVAILABLE"
     reason = "unreachable"
     status = 503
+
+    def __init__(self, text: str, may_have_begun: bool = False) -> None:
+        super().__init__(text)
+        self.may_have_begun = may_have_begun
 
 
 def caused(error: KestrelError, cause: Exception) -> KestrelError:

@@ -14,7 +14,8 @@ from functools import partial
 
 EVERY_S = 1.0
 LATE_S = 5.0  # a question that has no answer by then counts against it
-NUM_LATE = 3  # such questions one after another; a program that is frozen is found after 8 s
+REFUSED_S = 3.0  # the same, where somebody in between has said that the program does not answer
+NUM_LATE = 3  # such questions one after another; a frozen program is found after 8 s, or 6 if that is said
 GAP_S = 3.0
 
 
@@ -26,7 +27,11 @@ def in_a_thread(work: Callable[[], None]) -> None:
 class Question:
     asked_at: float
     is_answered: bool = False
+    is_refused: bool = False
     is_void: bool = False  # nobody listens: who ends in order has closed its door, and is given its time
+
+    def is_late(self, now: float) -> bool:
+        return now - self.asked_at >= (REFUSED_S if self.is_refused else LATE_S)
 
 
 class Deafness:
@@ -65,7 +70,7 @@ class Deafness:
         settled = [
             question.is_answered
             for question in self._questions
-            if not question.is_void and (question.is_answered or now - question.asked_at >= LATE_S)
+            if question.is_answered or (not question.is_void and question.is_late(now))
         ]
         if self._num_processes == 1:
             return len(settled) >= NUM_LATE and not any(settled[-NUM_LATE:])
@@ -75,3 +80,4 @@ class Deafness:
         status = self._ask(LATE_S)
         question.is_void = status == -1
         question.is_answered = self._is_answer(status)
+        question.is_refused = status > 0 and not question.is_answered

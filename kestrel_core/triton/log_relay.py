@@ -85,9 +85,10 @@ class LogRelay:
         self._writer.start()
 
     def join(self, timeout_s: float) -> None:
-        """Until all that the program has written is passed on."""
-        self._reader.join(timeout_s)
-        self._writer.join(timeout_s)
+        """Until all that the program has written is passed on; one that cannot be killed is given up."""
+        deadline = time.monotonic() + timeout_s
+        for thread in (self._reader, self._writer):
+            thread.join(max(deadline - time.monotonic(), 0.0))
 
     def _read(self) -> None:
         with self._source:

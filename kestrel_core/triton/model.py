@@ -119,7 +119,7 @@ class TritonPythonModel:
             tracing.record(call.ticket, event)
 
     def is_ready(self) -> bool:
-        return self.engine.loop.healthy
+        return self.engine.loop.healthy and not self.has_given_up
 
     def finalize(self) -> None:
         self.closing.set()
@@ -137,6 +137,8 @@ class TritonPythonModel:
 
     def watch(self) -> None:
         """Cancel requests whose callers have gone. If the engine is broken, ask the server to end."""
+        if self.engine.loop.heartbeat.is_stuck():
+            self.die()
         tickets = [(call, call.ticket) for call in list(self.open) if call.ticket is not None]
         for call, ticket in tickets:
             if call.is_cancelled():
@@ -145,6 +147,16 @@ class TritonPythonModel:
             log.critical("the engine is broken and every caller has been told; asking the server to end")
             self.has_given_up = True
             os.kill(os.getppid(), signal.SIGTERM)
+
+    def die(self) -> None:
+        """A step never ends, so nobody can be told and nothing closed: a server would wait for us in vain."""
+        log.critical(
+            "a step has not ended within %g s (max_step_s): the engine is stuck, its process ends itself",
+            self.engine.loop.heartbeat.limit_s,
+        )
+        self.has_given_up = True
+        os.kill(os.getppid(), signal.SIGTERM)  # who runs a server without `kestrel serve` replaces all of it
+        os.kill(os.getpid(), signal.SIGKILL)
 
     # In the thread of the metrics
 

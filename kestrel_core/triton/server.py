@@ -26,6 +26,8 @@ TOLD_ELSEWHERE = ("engine", "model", "version")
 # Triton says this once on every machine without a GPU, as if it were an error.
 NO_GPU = b"CudaDriverHelper has not been initialized"
 
+LAST_WORDS_S = 2.0  # a stub that hangs in a driver may outlive its SIGKILL, and with it what it could write
+
 CPU_FLAGS = ("--allow-gpu-metrics=false", "--pinned-memory-pool-byte-size=0")  # on a CPU both only complain
 
 
@@ -111,7 +113,7 @@ class Server:
     def kill(self) -> None:
         """End what is left of it at once, and free the shared memory that it would leave behind."""
         kill_group(self._process)
-        self._relay.join(5)
+        self._relay.join(LAST_WORDS_S)
         self._run.free_shared_memory()
 
 

@@ -12,6 +12,7 @@ from gateway_replicas import (
     BROKEN,
     ENDING,
     FULL,
+    LOST,
     answer,
     first_and_second,
     picture,
@@ -175,13 +176,38 @@ def test_if_all_refuse_the_most_useful_refusal_is_told(
     assert nothing_is_open(replicas)
 
 
-def test_a_request_that_breaks_two_engines_is_not_tried_on_a_third() -> None:
-    replicas, fakes = several("one", "two", "three")
+@pytest.mark.parametrize(
+    "errors",
+    [(BROKEN,) * 4, (LOST,) * 4, (LOST, BROKEN) * 2, (BROKEN, LOST) * 2],
+    ids=["engines fail", "servers die", "a server dies, then an engine fails", "and the other way round"],
+)
+def test_a_request_that_may_have_ended_two_servers_is_not_tried_on_a_third(
+    errors: tuple[KestrelError, ...],
+) -> None:
+    replicas, fakes = several("one", "two", "three", "four", patience_s=10.0)
+    left = [failing(error) for error in errors]
     for fake in fakes:
-        fake.scripts = [failing(BROKEN)]
-    with pytest.raises(EngineFailed):
+        fake.scripts = left
+    with pytest.raises(type(errors[1])):
         run(answer(replicas, query(1)))
-    assert sum(len(fake.asked) for fake in fakes) == 2
+    assert sum(len(fake.asked) for fake in fakes) == 2 and nothing_is_open(replicas)
+
+
+def test_a_server_that_dies_of_a_request_gets_it_once_more_after_its_restart_and_no_third_time() -> None:
+    replicas, [fake] = several("one", patience_s=10.0)
+    fake.scripts = [failing(error) for error in (LOST, AWAY, AWAY, LOST, LOST)]
+    with pytest.raises(ServerUnreachable, match="the server went away before it answered"):
+        run(answer(replicas, query(1)))
+    assert len(fake.asked) == 4, "what never left is asked again, and does not count"
+
+
+def test_what_never_left_is_tried_on_all() -> None:
+    replicas, fakes = several("one", "two", "three", "four")
+    left = [failing(AWAY), failing(LOST), failing(AWAY), well]
+    for fake in fakes:
+        fake.scripts = left
+    assert run(answer(replicas, query(1))).text == "a red circle"
+    assert [len(fake.asked) for fake in fakes] == [1, 1, 1, 1]
 
 
 def test_a_server_that_starts_again_is_waited_for_a_while() -> None:

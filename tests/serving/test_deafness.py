@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from kestrel_core.triton.deafness import GAP_S, LATE_S, Deafness
+from kestrel_core.triton.deafness import GAP_S, LATE_S, REFUSED_S, Deafness
 
 NEVER = 0.0
 
@@ -73,8 +73,9 @@ def test_some_lost_answers_are_no_deafness() -> None:
     assert Program(lambda number: (200, 0.1) if number % 3 == 0 else (0, NEVER)).found_after_s(100) is None
 
 
-def test_a_refusal_by_triton_is_no_answer_of_the_model() -> None:
-    assert Program(lambda number: (400, 1.0)).found_after_s(60) is not None
+def test_a_refusal_by_triton_is_no_answer_of_the_model_and_tells_sooner_than_silence() -> None:
+    found = Program(lambda number: (400, 1.0)).found_after_s(60)
+    assert found is not None and REFUSED_S < found < LATE_S + 1
 
 
 def test_a_program_that_has_closed_its_door_is_given_its_time() -> None:

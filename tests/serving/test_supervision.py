@@ -4,6 +4,7 @@ import asyncio
 import os
 import shutil
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -20,15 +21,30 @@ pytestmark = pytest.mark.triton
 LONG: dict[str, Any] = {"SKILL": "query", "QUESTION": "all of it", "TEMPERATURE": 0.0, "MAX_TOKENS": 4000}
 SHORT = LONG | {"MAX_TOKENS": 3}
 
-# A model that can be told to break, by a question.
+# A model that can be told to break, or never to end a step, by a question.
 FRAGILE = """
+import threading
 
 class TritonPythonModel(TritonPythonModel):
     def parse(self, triton_request):
         request = super().parse(triton_request)
         if request.arguments.get("question") == "break":
             self.engine.loop.scheduler.plan = None
+        if request.arguments.get("question") == "stick":
+            self.engine.loop.heartbeat.limit_s = 0.5
+            self.engine.loop.scheduler.plan = threading.Event().wait
         return request
+"""
+
+
+# A supervisor for which one answer is a good while: what breaks next is replaced without a pause. It also
+# waits less for a server that has answered all and yet does not end.
+HURRIED = """
+import runpy, sys
+from kestrel_core.triton import process, supervisor
+process.GOOD_WHILE_S, supervisor.LINGER_S = 0.0, 3.0
+del sys.argv[:3]
+runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
 """
 
 
@@ -38,7 +54,8 @@ def fragile(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
     repository = repository_with(folder, {"model_path": str(model)})
     with (repository / "moondream/1/model.py").open("a") as file:
         file.write(FRAGILE)
-    with served(folder / "log", f"--model-repository={repository}") as it:
+    hurried = (sys.executable, "-c", HURRIED)
+    with served(folder / "log", f"--model-repository={repository}", wrapper=hurried) as it:
         yield it
 
 
@@ -110,6 +127,16 @@ def test_an_engine_that_knows_it_is_broken_is_replaced(fragile: Served) -> None:
     assert "the engine is broken and every caller has been told" in fragile.log.read_text()
 
 
+def test_an_engine_whose_step_never_ends_is_replaced(fragile: Served) -> None:
+    """All else in its process goes on answering."""
+    server_id = fragile.children()[0]
+    with pytest.raises(OSError):
+        fragile.post(LONG | {"QUESTION": "stick"})
+    until(lambda: fragile.children() not in ([], [server_id]), 60)
+    until(lambda: answers_again(fragile), 60)
+    assert "the engine is stuck" in fragile.log.read_text()
+
+
 def test_a_server_that_is_killed_is_replaced(fragile: Served) -> None:
     [server_id] = fragile.children()
     left_behind = regions(server_id)
@@ -118,51 +145,6 @@ def test_a_server_that_is_killed_is_replaced(fragile: Served) -> None:
     until(lambda: answers_again(fragile), 60)
     assert "the server ended (SIGKILL)" in fragile.log.read_text()
     assert left_behind and not any(Path(region).exists() for region in left_behind)
-
-
-async def leave(client: Any, number: int) -> None:
-    answers = stream(client, STREAM=True, **(LONG | {"QUESTION": f"{number}", "MAX_TOKENS": 30}))
-    for _ in range(number % 8):
-        if await anext(answers, None) is None:
-            break
-    await answers.aclose()
-
-
-def test_who_is_being_answered_when_the_end_comes_is_answered(model: Path, tmp_path: Path) -> None:
-    """Also after clients have left at odd moments, for some of whom Triton then waits in vain."""
-    inputs = LONG | {"MAX_TOKENS": 400}
-    streamed: list[Any] = []
-    posted: list[Any] = []
-    started = threading.Event()
-
-    async def part() -> None:
-        async with server.client() as client:
-            await asyncio.gather(*(leave(client, number) for number in range(100)))
-
-    async def read() -> None:
-        async with server.client() as client:
-            async for response in stream(client, STREAM=True, **inputs):
-                streamed.append(response)
-                started.set()
-
-    with served(tmp_path / "log", KESTREL_MODEL_PATH=str(model)) as server:
-        asyncio.run(part())
-        threads = [
-            threading.Thread(target=lambda: asyncio.run(read())),
-            threading.Thread(target=lambda: posted.append(server.post(inputs))),
-        ]
-        for thread in threads:
-            thread.start()
-        assert started.wait(30)
-        until(lambda: server.metric("kestrel_running_requests") == 2)
-        left_behind = regions(server.children()[0])
-        assert server.end() == 0
-        for thread in threads:
-            thread.join(10)
-    assert streamed[-1]["completed"] and streamed[-1]["metrics"]["output_tokens"] == 400
-    assert posted[0][0] == 200 and posted[0][1]["answer"] == streamed[-1]["answer"]
-    assert left_behind and not any(Path(region).exists() for region in left_behind)
-    assert server.log.read_text().count("those under way then have 30 s") == 1
 
 
 def test_a_model_that_cannot_be_loaded_is_not_tried_again(model: Path, tmp_path: Path) -> None:
@@ -192,8 +174,55 @@ def test_a_busy_engine_is_not_taken_for_a_frozen_one(fragile: Served) -> None:
     [server_id] = fragile.children()
     busy_until = time.monotonic() + LATE_S + (NUM_LATE + 1) * EVERY_S
     while time.monotonic() < busy_until:
-        fragile.ask_all([LONG | {"QUESTION": f"{number}", "MAX_TOKENS": 200} for number in range(24)])
+        fragile.ask_all([LONG | {"QUESTION": f"{number}", "MAX_TOKENS": 100} for number in range(24)])
     assert fragile.children() == [server_id]
+
+
+async def leave(client: Any, number: int) -> None:
+    answers = stream(client, STREAM=True, **(LONG | {"QUESTION": f"{number}", "MAX_TOKENS": 30}))
+    for _ in range(number % 8):
+        if await anext(answers, None) is None:
+            break
+    await answers.aclose()
+
+
+def test_who_is_being_answered_when_the_end_comes_is_answered(fragile: Served) -> None:
+    """Also after clients have left at odd moments, for some of whom Triton then waits in vain.
+
+    The last test that has this server, since it ends it.
+    """
+    inputs = LONG | {"MAX_TOKENS": 400}
+    streamed: list[Any] = []
+    posted: list[Any] = []
+    started = threading.Event()
+
+    async def part() -> None:
+        async with fragile.client() as client:
+            await asyncio.gather(*(leave(client, number) for number in range(100)))
+
+    async def read() -> None:
+        async with fragile.client() as client:
+            async for response in stream(client, STREAM=True, **inputs):
+                streamed.append(response)
+                started.set()
+
+    asyncio.run(part())
+    threads = [
+        threading.Thread(target=lambda: asyncio.run(read())),
+        threading.Thread(target=lambda: posted.append(fragile.post(inputs))),
+    ]
+    for thread in threads:
+        thread.start()
+    assert started.wait(30)
+    until(lambda: fragile.metric("kestrel_running_requests") == 2)
+    left_behind = regions(fragile.children()[0])
+    assert fragile.end() == 0
+    for thread in threads:
+        thread.join(10)
+    assert streamed[-1]["completed"] and streamed[-1]["metrics"]["output_tokens"] == 400
+    assert posted[0][0] == 200 and posted[0][1]["answer"] == streamed[-1]["answer"]
+    assert left_behind and not any(Path(region).exists() for region in left_behind)
+    assert fragile.log.read_text().count("those under way then have 30 s") == 1
 
 
 def test_a_killed_supervisor_leaves_nobody_behind_and_the_next_one_starts_on_the_same_ports(

@@ -19,6 +19,7 @@ log = logging.getLogger("kestrel.gateway")
 
 IDLE_S = 2.0  # without an answer, after which a replica is asked
 PAUSE_S = 1.0  # between two looks
+RETURN_S = 0.25  # between two looks at one that is away: its callers wait for it
 TIMEOUT_S = 5.0
 # The server itself says that a deadline has passed before the client does. If neither comes, it is frozen.
 FROZEN_S = TIMEOUT_S + 0.5
@@ -43,7 +44,7 @@ async def keep_probing(replica: Replica) -> None:
             await _read_about(replica, ABOUT_TIMEOUT_S)
         replica.doubted.clear()
         with suppress(TimeoutError):
-            await asyncio.wait_for(replica.doubted.wait(), PAUSE_S)
+            await asyncio.wait_for(replica.doubted.wait(), PAUSE_S if replica.is_well else RETURN_S)
 
 
 async def probe(replica: Replica, frozen_s: float = FROZEN_S) -> None:

@@ -2,7 +2,8 @@
 
 As long as nothing of the answer has come, a request may be asked elsewhere: a replica that is full, that ends
 or that cannot be reached costs its caller nothing but a little time. Once a piece has come, it may not, since
-an answer would begin twice.
+an answer would begin twice. A request that two replicas may have begun before they failed is not asked again:
+it may be what ended them, and would end the others too.
 """
 
 import asyncio
@@ -27,7 +28,9 @@ from kestrel_gateway.upstream.replica import Replica
 
 FIRST_WAIT_S, MAX_WAIT_S = 0.05, 0.4  # between rounds in which no replica could be reached
 NOBODY = "no server behind this gateway answers at the moment; ask again"
+SILENT = "the server fell silent before it answered; ask again"
 CANCELLED = "the request was cancelled by its caller"
+MAX_LOST = 2
 
 
 class RoutedStream(AnswerStream[EngineResult]):
@@ -46,6 +49,7 @@ class RoutedStream(AnswerStream[EngineResult]):
         self._patience_s = patience_s
         self._wait_s = FIRST_WAIT_S
         self._tried: dict[Replica, KestrelError] = {}  # in this round
+        self._num_lost = 0  # attempts, in all rounds, that may have ended who had the request
         self._replica: Replica | None = None
         self._answers: AnswerStream[EngineResult] | None = None
         self._has_begun = False
@@ -121,18 +125,16 @@ class RoutedStream(AnswerStream[EngineResult]):
         replica.release(self)
         self._answers = None
         if self._was_let_go and not self._cancelled.is_set():
-            self._was_let_go, error = False, ServerUnreachable(NOBODY)
+            self._was_let_go, error = False, ServerUnreachable(SILENT, may_have_begun=True)
         if isinstance(error, ServerUnreachable | ShuttingDown):
             replica.leave(error)
         elif isinstance(error, EngineFailed):
             replica.doubted.set()
         is_ours = isinstance(error, EngineFailed | ServerUnreachable | Overloaded) or type(error) is Cancelled
-        # A request that breaks one engine after the other is not tried on all of them.
-        has_broken_two = isinstance(error, EngineFailed) and any(
-            isinstance(before, EngineFailed) for before in self._tried.values()
-        )
-        if self._has_begun or self._cancelled.is_set() or not is_ours or has_broken_two:
-            raise _told(error, replica.name)
+        self._num_lost += _may_have_ended_it(error)
+        is_suspect = _may_have_ended_it(error) and self._num_lost >= MAX_LOST
+        if self._has_begun or self._cancelled.is_set() or not is_ours or is_suspect:
+            raise _told(error, replica.name, self._has_begun)
         self._tried[replica] = error
 
     async def _next(self) -> Replica:
@@ -161,10 +163,10 @@ class RoutedStream(AnswerStream[EngineResult]):
         """A full queue says that somebody is there; an engine's own words say more than none."""
         for replica, error in self._tried.items():
             if isinstance(error, Overloaded) and not isinstance(error, ShuttingDown):
-                return _told(error, replica.name)
+                return _told(error, replica.name, self._has_begun)
         for replica, error in self._tried.items():
             if isinstance(error, EngineFailed):
-                return _told(error, replica.name)
+                return _told(error, replica.name, self._has_begun)
         return ServerUnreachable(NOBODY)
 
     def _with_time_left(self) -> Request:
@@ -186,12 +188,18 @@ def _is_final(error: KestrelError) -> bool:
     return not isinstance(error, ServerUnreachable | ShuttingDown | Cancelled)
 
 
-def _told(error: KestrelError, name: str) -> KestrelError:
+def _may_have_ended_it(error: KestrelError) -> bool:
+    """Whether the request may be the reason why the replica failed."""
+    return isinstance(error, EngineFailed) or (isinstance(error, ServerUnreachable) and error.may_have_begun)
+
+
+def _told(error: KestrelError, name: str, has_begun: bool) -> KestrelError:
     """The error for somebody outside, to whom the address of a replica means nothing."""
     if type(error) is Cancelled or name not in str(error):
         return error
     if isinstance(error, DeadlinePassed):
         return DeadlinePassed("the server gave no answer in the time that it had; ask again")
     if isinstance(error, ServerUnreachable):
-        return ServerUnreachable("the server went away in the middle of the answer; ask again")
+        when = "in the middle of the answer" if has_begun else "before it answered"
+        return ServerUnreachable(f"the server went away {when}; ask again", error.may_have_begun)
     return type(error)(str(error).replace(name, "the server"))
