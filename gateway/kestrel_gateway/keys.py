@@ -57,10 +57,9 @@ class Keys:
         else:
             log.info("%d keys were read again", len(self._keys))
 
-    def check(self, path: str, headers: Headers) -> None:
-        """Raises unless whoever asks has a key that is known. Nothing is counted."""
-        if self._path is not None and is_guarded(path):
-            self._identified(headers)
+    def check(self, path: str, headers: Headers) -> str:
+        """The name of a key that is known; empty where none is needed. Nothing is counted."""
+        return self._identified(headers).name if self._path is not None and is_guarded(path) else ""
 
     @contextmanager
     def admission(self, path: str, headers: Headers, address: str = "") -> Iterator[str]:

@@ -41,7 +41,7 @@ class GatewayOptions:
     timeout_s: float = _limit(60.0, "deadline of a request that names none")
     max_connections: int = _limit(4000, "open connections; more are refused")
     max_caller_requests: int = _limit(512, "open requests of a key, or of an address where there are no keys")
-    max_calls: int = _limit(1000, "gRPC calls that are open at once; more are refused")
+    max_calls: int = _limit(1000, "gRPC calls open at once, of one caller three quarters; more are refused")
     max_calls_of_connection: int = _limit(256, "gRPC calls of one connection; more wait at their client")
     max_asked_of_call: int = _limit(64, "requests that are answered at once on one gRPC stream; more wait")
     call_idle_s: float = _limit(300.0, "a gRPC stream on which nothing is asked is ended after that")

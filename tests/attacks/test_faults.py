@@ -42,6 +42,30 @@ def test_a_process_that_is_killed_is_replaced(victim: Stack, role: str) -> None:
         pass
 
 
+@pytest.mark.parametrize("role", ["stub", "server", "gateway"])
+def test_a_process_that_is_frozen_is_replaced(victim: Stack, role: str) -> None:
+    before = victim.processes()
+    os.kill(before[role], signal.SIGSTOP)
+    until(lambda: not Path(f"/proc/{before[role]}/exe").exists(), 30)
+    until(lambda: answers(victim), 60)
+    assert victim.processes()["supervisor"] == before["supervisor"]
+    with victim.undisturbed():
+        pass
+
+
+def test_seven_crashes_in_a_row_do_not_end_the_service(tmp_path: Path) -> None:
+    """After six of them it once gave up. Each pause is twice as long as the one before."""
+    with stack(tmp_path) as it:
+        supervisor = it.processes()["supervisor"]
+        for _ in range(7):
+            server = it.processes()["server"]
+            os.kill(server, signal.SIGKILL)
+            until(lambda server=server: not Path(f"/proc/{server}/exe").exists() and answers(it), 120)
+        assert it.processes()["supervisor"] == supervisor
+        with it.undisturbed():
+            pass
+
+
 @contextmanager
 def limited(pid: int, what: int, most: int) -> Iterator[None]:
     before = resource.prlimit(pid, what)

@@ -6,6 +6,7 @@ a response too, and the stream goes on. Whoever cancels the call, or goes, cance
 
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 from urllib.parse import unquote
 
@@ -25,6 +26,7 @@ from kestrel_gateway.kserve.description import (
     model_metadata,
     server_metadata,
 )
+from kestrel_gateway.kserve.open_calls import OpenCalls
 from kestrel_gateway.kserve.refusals import grpc_status, wire_text
 from kestrel_gateway.kserve.stream_call import StreamCall
 from kestrel_gateway.visits import address_of
@@ -40,6 +42,7 @@ class Calls:
     def __init__(self, answering: Answering) -> None:
         self._answering = answering
         self._house = answering.house
+        self._open = OpenCalls(answering.house.options)
 
     def handlers(self) -> grpc.GenericRpcHandler:
         """For every call of the service; those that are not served say so."""
@@ -111,11 +114,11 @@ class Calls:
         path, headers = path_of("ModelInfer"), headers_of(context)
         reply = WholeReply()
         try:
-            self._house.keys.check(path, headers)
-            data = await anext(requests, b"")
-            await self._answering.answer(
-                data, path, headers, host_of(context), context.time_remaining(), reply
-            )
+            async with self._place(path, headers, context):
+                data = await anext(requests, b"")
+                await self._answering.answer(
+                    data, path, headers, host_of(context), context.time_remaining(), reply
+                )
         except KestrelError as error:
             await refuse(context, error)
         return await reply.given(context)
@@ -131,12 +134,17 @@ class Calls:
             )
 
         try:
-            self._house.keys.check(path, headers)  # before anything that was sent is read
-            await call.answer_all(answer)
+            async with self._place(path, headers, context):
+                await call.answer_all(answer)
         except* KestrelError as group:
             error = group.exceptions[0]
             assert isinstance(error, KestrelError)
             await refuse(context, error)
+
+    def _place(self, path: str, headers: Headers, context: Context) -> AbstractAsyncContextManager[None]:
+        """Lets a call in. Whose key is not known is refused before anything that was sent is read."""
+        name = self._house.keys.check(path, headers)
+        return self._open.place(name or address_of(host_of(context)), context)
 
 
 class StreamReply(Reply):

@@ -22,6 +22,11 @@ CUT_OFF_S = 1  # for calls that are cut off to say so
 UNCOMPRESSED = 1  # the set of algorithms that has the first alone, which is none
 
 
+def most_calls(options: GatewayOptions) -> int:
+    """Those that are answered, and those that are told why they are not. gRPC itself refuses the rest."""
+    return options.max_calls + options.max_connections
+
+
 def channel_options(options: GatewayOptions) -> list[tuple[str, int]]:
     return [
         ("grpc.so_reuseport", int(options.workers > 1)),
@@ -29,6 +34,9 @@ def channel_options(options: GatewayOptions) -> list[tuple[str, int]]:
         ("grpc.max_send_message_length", -1),
         ("grpc.compression_enabled_algorithms_bitset", UNCOMPRESSED),
         ("grpc.max_concurrent_streams", options.max_calls_of_connection),
+        # Of calls that we have not looked at yet, gRPC would cancel some at random from 1,000 on.
+        ("grpc.server.max_pending_requests", most_calls(options)),
+        ("grpc.server.max_pending_requests_hard_limit", most_calls(options)),
         ("grpc.max_allowed_incoming_connections", options.max_connections),
         ("grpc.max_metadata_size", options.max_header_bytes // 4),
         ("grpc.absolute_max_metadata_size", options.max_header_bytes),
@@ -54,7 +62,7 @@ async def listening_grpc(house: House, observers: Sequence[Observer] = ()) -> As
         yield None
         return
     server = grpc.aio.server(
-        options=channel_options(options), maximum_concurrent_rpcs=options.max_calls, compression=None
+        options=channel_options(options), maximum_concurrent_rpcs=most_calls(options), compression=None
     )
     server.add_generic_rpc_handlers((Calls(Answering(house, (house.metrics, *observers))).handlers(),))
     host = f"[{options.host}]" if ":" in options.host else options.host

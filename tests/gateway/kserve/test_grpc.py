@@ -177,4 +177,4 @@ def test_the_deadline_of_the_call_is_the_requests(guard: Guard) -> None:
     assert raised.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
     assert guard.gateway.upstream.answers[0].is_cancelled.wait(10)
     timeout_s = guard.gateway.upstream.asked[0].timeout_s
-    assert 0 < timeout_s <= 0.5
+    assert 0 < timeout_s < 0.6  # gRPC rounds a deadline up

@@ -5,23 +5,25 @@ import json
 import queue
 import socket
 import time
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import grpc  # type: ignore[import-untyped]
+import grpc.aio  # type: ignore[import-untyped]
 import pytest
 from gateway_server import endless, failing
 from guard import Guard, guarding, query, text
-from tritonclient.grpc import service_pb2
+from tritonclient.grpc import service_pb2, service_pb2_grpc
 
 from kestrel_core.protocol.errors import Overloaded
 from kestrel_core.protocol.messages import Chunk, Request
 from kestrel_gateway.key_file import digest_of
 from kestrel_gateway.logs import Log
 
-ALICE = "kestrel-alice"
+ALICE, BOB = "kestrel-alice", "kestrel-bob"
 
 
 @pytest.fixture
@@ -31,6 +33,14 @@ def keys(tmp_path: Path) -> Path:
     path.write_text(
         f'[[keys]]\nname = "alice"\nsha256 = "{digest}"\nskills = ["query"]\nrequests_per_minute = 3\n'
     )
+    return path
+
+
+@pytest.fixture
+def two_keys(tmp_path: Path) -> Path:
+    path = tmp_path / "keys.toml"
+    digests = {name: digest_of(key.encode()).hex() for name, key in (("alice", ALICE), ("bob", BOB))}
+    path.write_text("".join(f'[[keys]]\nname = "{it}"\nsha256 = "{digests[it]}"\n' for it in digests))
     return path
 
 
@@ -86,17 +96,45 @@ def test_five_hundred_at_once_are_all_answered() -> None:
         assert guard.gateway.house.drain.num_open == 0 and guard.gateway.house.memory.num_bytes == 0
 
 
-def test_more_calls_than_there_may_be_are_refused_and_none_waits() -> None:
-    with guarding(max_calls=5) as guard:
-        guard.gateway.upstream.scripts += [endless] * 5
-        waiting = [guard.stub.ModelStreamInfer(iter([query(stream=True)]), timeout=60) for _ in range(5)]
-        for call in waiting:
-            next(call)
-        assert asked_at_once(guard, 20) == [grpc.StatusCode.RESOURCE_EXHAUSTED] * 20
-        for call in waiting:
+def open_calls(guard: Guard, count: int, key: str) -> list[Any]:
+    """Calls that are being answered, and do not end."""
+    guard.gateway.upstream.scripts += [endless] * count
+    given = (("x-moondream-auth", key),)
+    calls = [
+        guard.stub.ModelStreamInfer(iter([query(stream=True)]), timeout=60, metadata=given)
+        for _ in range(count)
+    ]
+    for call in calls:
+        next(call)
+    return calls
+
+
+async def refused_at_once(guard: Guard, count: int, key: str) -> "Counter[grpc.StatusCode]":
+    """As clients for asyncio learn it. Each sends more than a connection takes unread."""
+    message = query(image=bytes(300_000))
+
+    async def one(stub: Any) -> grpc.StatusCode:
+        call = stub.ModelStreamInfer(iter([message]), timeout=60, metadata=(("x-moondream-auth", key),))
+        with suppress(grpc.RpcError):
+            async for _ in call:
+                pass
+        return await call.code()
+
+    async with grpc.aio.insecure_channel(guard.url) as channel:
+        stub = service_pb2_grpc.GRPCInferenceServiceStub(channel)
+        return Counter(await asyncio.gather(*(one(stub) for _ in range(count))))
+
+
+def test_more_calls_than_one_caller_may_have_are_refused_and_others_are_answered(two_keys: Path) -> None:
+    with guarding(max_calls=8, api_keys=two_keys) as guard:
+        of_alice = open_calls(guard, 6, ALICE)
+        assert asyncio.run(refused_at_once(guard, 40, ALICE)) == {grpc.StatusCode.RESOURCE_EXHAUSTED: 40}
+        of_bob = open_calls(guard, 2, BOB)
+        assert asyncio.run(refused_at_once(guard, 40, BOB)) == {grpc.StatusCode.RESOURCE_EXHAUSTED: 40}
+        for call in (*of_alice, *of_bob):
             call.cancel()
         assert guard.gateway.upstream.answers[-1].is_cancelled.wait(10)
-        while asked_at_once(guard, 1) == [grpc.StatusCode.RESOURCE_EXHAUSTED]:
+        while grpc.StatusCode.RESOURCE_EXHAUSTED in asyncio.run(refused_at_once(guard, 1, BOB)):
             time.sleep(0.01)
 
 

@@ -19,6 +19,7 @@ from kestrel_tools.doctor.facts import (
     port_trouble,
 )
 from kestrel_tools.doctor.formats import FORMATS, PICTURES, try_formats
+from kestrel_tools.doctor.options import DoctorOptions
 from kestrel_tools.doctor.report import Finding, Verdict
 
 H200 = GpuFacts("13.0", True, "NVIDIA H200", "580.1", (9, 0), 140 * 2**30, 141 * 2**30)
@@ -64,8 +65,8 @@ ROOT = Path(__file__).parents[3]
         (machine.judge_shared_memory(2**30, 2**30), Verdict.OK, "1,024 MiB free"),
         (machine.judge_shared_memory(64 * MIB, 64 * MIB), Verdict.WARNING, "refused"),
         (machine.judge_shared_memory(8 * MIB, 64 * MIB), Verdict.FAULT, "32 MiB"),
-        (machine.judge_port("http", 8000, ""), Verdict.OK, "8000 is free"),
-        (machine.judge_port("http", 8000, "in use"), Verdict.WARNING, "in use"),
+        (machine.judge_port("http", "::1", 8000, ""), Verdict.OK, "8000 of ::1 is free"),
+        (machine.judge_port("http", "::1", 8000, "in use"), Verdict.WARNING, "in use"),
         (machine.judge_file_limit(4096, 4096), Verdict.OK, "4,096"),
         (machine.judge_file_limit(-1, -1), Verdict.OK, "no limit"),
         (machine.judge_file_limit(512, 4096), Verdict.WARNING, "512"),
@@ -94,6 +95,20 @@ def test_a_port_that_somebody_listens_on_is_seen() -> None:
         port = other.getsockname()[1]
         assert port_trouble("http", "127.0.0.1", port)
     assert not port_trouble("http", "127.0.0.1", port), "it has been closed"
+
+
+def test_ports_are_looked_at_where_a_server_would_listen() -> None:
+    """Triton's metrics stay on this machine, unless Triton itself is to be reached."""
+    here = DoctorOptions().listeners
+    assert here == {
+        "gateway": ("127.0.0.1", 8080),
+        "http": ("127.0.0.1", 8000),
+        "grpc": ("127.0.0.1", 8001),
+        "metrics": ("127.0.0.1", 8002),
+    }
+    everywhere = {name: ("0.0.0.0", port) for name, (_, port) in here.items()}
+    assert DoctorOptions(host="0.0.0.0").listeners == everywhere | {"metrics": ("127.0.0.1", 8002)}
+    assert DoctorOptions(host="0.0.0.0", expose_triton=True).listeners == everywhere
 
 
 def test_only_a_published_model_that_is_not_cached_has_to_be_downloaded(tmp_path: Path) -> None:

@@ -103,9 +103,9 @@ def examine_machine(
     check("NumPy", lambda: machine.judge_numpy(version_of("numpy"), triton), REINSTALL)
     advice = "Start the container with --shm-size=1g."
     check("shared memory", lambda: machine.judge_shared_memory(*facts.space_on(SHARED_MEMORY)), advice)
-    for name, port in options.ports.items():
+    for name, (host, port) in options.listeners.items():
         advice = "Choose another; `kestrel serve --help` names the options."
-        check(f"{name} port", partial(_look_at_port, name, options.host, port), advice)
+        check(f"{name} port", partial(_look_at_port, name, host, port), advice)
     limits = resource.getrlimit(resource.RLIMIT_NOFILE)
     check("open files", lambda: machine.judge_file_limit(*limits), "Check ulimit -n.")
     advice = "Run pip install --force-reinstall pyvips pyvips-binary."
@@ -133,7 +133,7 @@ def _look_at_disk(config: RuntimeConfig) -> Finding:
 
 
 def _look_at_port(name: str, host: str, port: int) -> Finding:
-    return machine.judge_port(name, port, facts.port_trouble(name, host, port))
+    return machine.judge_port(name, host, port, facts.port_trouble(name, host, port))
 
 
 def _try_device(report: Report, config: RuntimeConfig, on_cuda: bool) -> None:

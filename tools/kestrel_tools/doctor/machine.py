@@ -118,10 +118,10 @@ def judge_shared_memory(free: int, total: int) -> Finding:
     return ok(found)
 
 
-def judge_port(name: str, port: int, trouble: str) -> Finding:
+def judge_port(name: str, host: str, port: int, trouble: str) -> Finding:
     if trouble:
         return warning(trouble, f"End what listens there (maybe another server), or use another {name} port.")
-    return ok(f"port {port} is free")
+    return ok(f"port {port} of {host} is free")
 
 
 def judge_file_limit(soft: int, hard: int) -> Finding:
