@@ -19,27 +19,25 @@ import torch
 from rich.console import Console
 
 from kestrel_tools.progress import counted
-from kestrel_tools.scenes.facts import target
+from kestrel_tools.scenes.facts import caption_text, target
 from kestrel_tools.scenes.pictures import draw, encode, legible_pixels
 from kestrel_tools.scenes.world import Scene, Thing, draw_scene
 
-from .french import caption, without_accents
+from .french import without_accents
 from .questions import ask
 
 Line = Mapping[str, Any]
 
 SHORTEST, LONGEST = 160, 320  # sides in pixels
-NUM_QUESTIONS = 22  # of each picture, besides a caption and something to find
+NUM_QUESTIONS = 22  # of each picture at most, besides a caption and something to find
 
 
-def picture_lines(rng: Random, scene: Scene, image: str, in_french: float) -> Iterator[Line]:
+def picture_lines(rng: Random, scene: Scene, image: str) -> Iterator[Line]:
     """What is asked about one picture, and the wanted answers: without accents, for which see README.md."""
-    for _ in range(NUM_QUESTIONS):
-        asked = ask(rng, scene, in_french)
+    for asked in ask(rng, scene, NUM_QUESTIONS):
         answer = without_accents(asked.answer)
         yield {"skill": "query", "image": image, "question": asked.question, "answer": answer}
-    wanted = without_accents(caption(scene, "short"))
-    yield {"skill": "caption", "image": image, "length": "short", "caption": wanted}
+    yield {"skill": "caption", "image": image, "length": "short", "caption": caption_text(scene, "short")}
     words, things = target(rng, scene)
     if rng.random() < 0.5:
         yield {"skill": "detect", "image": image, "object": words, "objects": [*map(_box, things)]}
@@ -57,7 +55,7 @@ def _point(thing: Thing) -> dict[str, float]:
     return {"x": round(x, 4), "y": round(y, 4)}
 
 
-def make_picture(folder: Path, name: str, in_french: float, index: int) -> list[Line]:
+def make_picture(folder: Path, name: str, index: int) -> list[Line]:
     """Draw picture `index` of the file `name`, and return its lines."""
     torch.set_num_threads(1)  # processes share the work already
     rng = Random(f"french {name} {index}")
@@ -65,17 +63,17 @@ def make_picture(folder: Path, name: str, in_french: float, index: int) -> list[
     scene = draw_scene(rng, width / height, legible_pixels(width, height))
     image = f"pictures/{name}-{index}.png"
     (folder / image).write_bytes(encode(draw(scene, width, height, rng.getrandbits(32)), None))
-    return [*picture_lines(rng, scene, image, in_french)]
+    return [*picture_lines(rng, scene, image)]
 
 
-def make_file(folder: Path, name: str, count: int, in_french: float, console: Console) -> None:
+def make_file(folder: Path, name: str, count: int, console: Console) -> None:
     path = folder / f"{name}.jsonl"
     with (
         path.open("w", encoding="utf-8") as file,
         ProcessPoolExecutor(os.cpu_count()) as processes,
         counted(f"pictures for {path.name}", count, console) as advance,
     ):
-        for lines in processes.map(partial(make_picture, folder, name, in_french), range(count), chunksize=4):
+        for lines in processes.map(partial(make_picture, folder, name), range(count), chunksize=4):
             file.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
             advance(1)
 
@@ -87,14 +85,11 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--pictures", type=int, default=400, help="to train on (%(default)s)")
     parser.add_argument("--eval-pictures", type=int, default=100, help="to score (%(default)s)")
-    parser.add_argument(
-        "--in-french", type=float, default=0.0, metavar="SHARE", help="of the questions (%(default)s)"
-    )
     options = parser.parse_args()
     (options.folder / "pictures").mkdir(parents=True, exist_ok=True)
     console = Console()
-    make_file(options.folder, "train", options.pictures, options.in_french, console)
-    make_file(options.folder, "eval", options.eval_pictures, options.in_french, console)
+    make_file(options.folder, "train", options.pictures, console)
+    make_file(options.folder, "eval", options.eval_pictures, console)
 
 
 if __name__ == "__main__":
