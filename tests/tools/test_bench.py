@@ -40,7 +40,6 @@ def test_nothing_to_measure_is_an_error(wrong: tuple[str, str], capsys: pytest.C
 def test_the_measurement_needs_no_torch() -> None:
     program = f"""
 import sys
-from kestrel_tools.bench import serving
 from kestrel_tools.commands import main
 assert main({[*SMALL, "--json"]}) == 0
 assert "torch" not in sys.modules
