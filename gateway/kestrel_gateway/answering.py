@@ -27,6 +27,7 @@ from kestrel_gateway.options import GatewayOptions
 from kestrel_gateway.visits import Visit
 
 T = TypeVar("T")
+TURNS = 3  # of the event loop, until somebody who has gone is known to have
 EVENT_HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-cache"),
@@ -170,7 +171,11 @@ def _blaming_fields(visit: Visit) -> Iterator[None]:
 
 @asynccontextmanager
 async def _watched(receive: Receive) -> AsyncIterator["asyncio.Future[None]"]:
-    """A future that is done when the client has gone. The body has been read by now."""
+    """A future that is done when the client has gone. The body has been read by now.
+
+    Who hung up while the request waited here is not asked for: his leaving, which was read together with
+    the request, is told some turns of the event loop later.
+    """
 
     async def watch() -> None:
         while (await receive())["type"] != "http.disconnect":
@@ -178,6 +183,10 @@ async def _watched(receive: Receive) -> AsyncIterator["asyncio.Future[None]"]:
 
     gone = asyncio.ensure_future(watch())
     try:
+        for _ in range(TURNS):
+            await asyncio.sleep(0)
+        if gone.done():
+            raise ClientGone("the client went away before anything was begun for it")
         yield gone
     finally:
         gone.cancel()
