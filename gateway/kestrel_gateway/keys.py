@@ -7,7 +7,6 @@ checked once the request is known. A key itself is never logged, echoed or kept,
 import hmac
 import logging
 import sqlite3
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -20,6 +19,7 @@ from starlette.datastructures import Headers
 from kestrel_core.protocol.errors import KestrelError
 from kestrel_core.protocol.messages import Request
 from kestrel_core.protocol.names import shown
+from kestrel_gateway.callers import ByCaller
 from kestrel_gateway.errors import Busy, Forbidden, RateLimited, TooManyAtOnce, Unauthorized
 from kestrel_gateway.key_file import USUAL_PRIORITY, Key, digest_of, read_keys
 from kestrel_gateway.tallies import Tallies
@@ -37,7 +37,7 @@ class Keys:
         """`max_requests`: of one caller at once, in this process."""
         self._path = path
         self._max_requests = max_requests
-        self._num_open = Counter[str]()  # requests of each caller
+        self._open = ByCaller()  # requests
         self._keys = read_keys(path) if path else ()
         self._tallies = tallies
         self._windows = MovingWindowRateLimiter(tallies)
@@ -77,17 +77,12 @@ class Keys:
 
     @contextmanager
     def _counted(self, caller: str, shown_as: str) -> Iterator[None]:
-        if self._num_open[caller] >= self._max_requests:
+        if self._open.of(caller) >= self._max_requests:
             raise TooManyAtOnce(
                 f"{shown_as} has {self._max_requests:,} requests open, which is the limit; wait for answers"
             )
-        self._num_open[caller] += 1
-        try:
+        with self._open.one_more(caller):
             yield
-        finally:
-            self._num_open[caller] -= 1
-            if not self._num_open[caller]:
-                del self._num_open[caller]
 
     @contextmanager
     def _tallied(self, key: Key) -> Iterator[None]:

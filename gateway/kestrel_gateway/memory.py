@@ -1,22 +1,24 @@
 """How many bytes of bodies and pictures all requests together hold, and no more than that."""
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from kestrel_gateway.callers import MAX_SHARE, ByCaller
 from kestrel_gateway.errors import Full, TooManyAtOnce
 
 FREE_BYTES = 2**19  # of each request: small ones are let in beside however many large ones
-MAX_SHARE = 0.75  # of all bytes, that the requests of one caller may hold
 
 
 class Memory:
-    """Owns the counts. Each request gives back what it held when it ends."""
+    """Each request gives back what it held when it ends."""
 
     def __init__(self, max_bytes: int) -> None:
-        self.num_bytes = 0
-        self._of_callers = Counter[str]()
+        self._held = ByCaller()
         self._max_bytes = max_bytes
+
+    @property
+    def num_bytes(self) -> int:
+        return self._held.total
 
     @contextmanager
     def share(self, caller: str = "") -> Iterator[Callable[[int], None]]:
@@ -30,27 +32,21 @@ class Memory:
                 self._check(caller, held, more)
             size += count
             held += more
-            self._add(caller, more)
+            self._held.add(caller, more)
 
         try:
             yield take
         finally:
-            self._add(caller, -held)
+            self._held.add(caller, -held)
 
     def _check(self, caller: str, held: int, more: int) -> None:
         if self.num_bytes + more > self._max_bytes:
             raise Full(
                 f"requests of {self._max_bytes:,} bytes are open together, which is the limit; ask again"
             )
-        own = self._of_callers[caller]
+        own = self._held.of(caller)
         if own > held and own + more > MAX_SHARE * self._max_bytes:
             raise TooManyAtOnce(
                 f"your open requests have {own:,} bytes, and the rest of the room is for others; "
                 "wait for answers before you ask again"
             )
-
-    def _add(self, caller: str, count: int) -> None:
-        self.num_bytes += count
-        self._of_callers[caller] += count
-        if not self._of_callers[caller]:
-            del self._of_callers[caller]

@@ -5,15 +5,13 @@ clients for asyncio then tell their users of an internal error, and not that the
 """
 
 import asyncio
-from collections import Counter
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
+from kestrel_gateway.callers import MAX_SHARE, ByCaller
 from kestrel_gateway.errors import Full, RateLimited, TooManyAtOnce
 from kestrel_gateway.options import GatewayOptions
-
-MAX_SHARE = 0.75  # of all calls, that one caller may have open
 
 
 class OpenCalls:
@@ -27,11 +25,11 @@ class OpenCalls:
         """For as long as this call is open."""
         if (refusal := self._open.refusal(caller)) is not None:
             if self._refused.refusal(caller) is None:
-                with self._refused.taken(caller), suppress(TimeoutError):
+                with self._refused.taken.one_more(caller), suppress(TimeoutError):
                     async with asyncio.timeout(self._sending_s):
                         await context.read()
             raise refusal
-        with self._open.taken(caller):
+        with self._open.taken.one_more(caller):
             yield
 
 
@@ -40,24 +38,14 @@ class Places:
 
     def __init__(self, number: int) -> None:
         self._number = number
-        self._of_callers = Counter[str]()
+        self.taken = ByCaller()
 
     def refusal(self, caller: str) -> RateLimited | None:
-        if self._of_callers.total() >= self._number:
+        if self.taken.total >= self._number:
             return Full(f"{self._number:,} calls are open, which is the limit; ask again")
-        own = self._of_callers[caller]
+        own = self.taken.of(caller)
         if own >= max(1, int(MAX_SHARE * self._number)):
             return TooManyAtOnce(
                 f"you have {own:,} calls open, and the rest is for others; wait for answers to them"
             )
         return None
-
-    @contextmanager
-    def taken(self, caller: str) -> Iterator[None]:
-        self._of_callers[caller] += 1
-        try:
-            yield
-        finally:
-            self._of_callers[caller] -= 1
-            if not self._of_callers[caller]:
-                del self._of_callers[caller]
