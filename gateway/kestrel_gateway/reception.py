@@ -67,6 +67,8 @@ class Reception:
         async def counted() -> Message:
             message = await receive()
             visit.hold(len(message.get("body", b"")))
+            if message["type"] == "http.request" and not message.get("more_body", False):
+                await self._house.turns.take(visit.caller)  # what follows takes time
             return message
 
         error: KestrelError | None = None

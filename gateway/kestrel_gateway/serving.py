@@ -141,16 +141,19 @@ async def serve_house(
 
 
 def server_config(house: House, observers: Sequence[Observer] = ()) -> uvicorn.Config:
+    has_proxy = "FORWARDED_ALLOW_IPS" in os.environ  # who is believed about other addresses than its own
+    # Behind a proxy an address is known later than a connection is refused.
+    knows_callers = house.keys.are_asked_for or not has_proxy
+    refusal_again = house.keys.refusal_again if knows_callers else lambda *_: None
     return uvicorn.Config(
         make_app(house, observers),
-        http=limited(house.options, house.metrics.note_refusal, (*LIVE, *READY)),
+        http=limited(house.options, house.metrics.note_refusal, refusal_again, (*LIVE, *READY)),
         ws="none",
         lifespan="off",
         log_config=None,
         access_log=False,
         server_header=False,
-        # Who is believed about other addresses than its own has to be named.
-        proxy_headers="FORWARDED_ALLOW_IPS" in os.environ,
+        proxy_headers=has_proxy,
         timeout_graceful_shutdown=CUT_OFF_S,
         timeout_keep_alive=house.options.idle_timeout_s,
     )
