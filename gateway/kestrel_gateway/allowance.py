@@ -5,7 +5,6 @@ come back one by one, at a pace at which no caller who cancels now and then lose
 """
 
 import asyncio
-import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from starlette.requests import ClientDisconnect
 from kestrel_gateway.callers import ByCaller
 from kestrel_gateway.errors import ClientGone, TooManyAtOnce
 
+PLACES = 4  # that a request keeps once its caller has hung up on it
 UNFINISHED = (ClientGone, ClientDisconnect, asyncio.CancelledError)
 
 
@@ -23,7 +23,7 @@ class Allowance:
         self, max_open: int, max_hang_ups_per_s: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._max_open = max_open
-        self._per_s = max_hang_ups_per_s
+        self._places_per_s = PLACES * max_hang_ups_per_s  # that come back
         self._clock = clock
         self._open = ByCaller()
         self._kept: dict[
@@ -40,7 +40,8 @@ class Allowance:
             try:
                 yield
             except UNFINISHED:
-                self._kept[caller] = (self._num_kept(caller) + 1, self._clock())
+                kept = min(self._num_kept(caller) + PLACES, self._max_open)
+                self._kept[caller] = (kept, self._clock())
                 raise
 
     @property
@@ -52,19 +53,19 @@ class Allowance:
         return self._refusal(caller, shown_as) if caller in self._refused else None
 
     def _refusal(self, caller: str, shown_as: str) -> TooManyAtOnce | None:
-        kept = math.ceil(self._num_kept(caller))
-        if self._open.of(caller) + kept < self._max_open:
+        kept = self._num_kept(caller)
+        if self._open.of(caller) + kept <= self._max_open - 1:
             self._refused.discard(caller)
             return None
         self._refused.add(caller)
-        hung_up = f" (with {kept:,} of late on which it hung up)" if kept else ""
+        hung_up = " or hung up on so many of late" if kept else ""
         return TooManyAtOnce(
             f"{shown_as} has {self._max_open:,} requests open{hung_up}, which is the limit; wait for answers"
         )
 
     def _num_kept(self, caller: str) -> float:
         count, since = self._kept.get(caller, (0.0, 0.0))
-        left = count - self._per_s * (self._clock() - since)
+        left = count - self._places_per_s * (self._clock() - since)
         if left <= 0:
             self._kept.pop(caller, None)
         return max(0.0, left)

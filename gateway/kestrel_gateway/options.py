@@ -42,7 +42,7 @@ class GatewayOptions:
     max_connections: int = _limit(4000, "open connections; more are refused")
     max_caller_requests: int = _limit(512, "open requests of a key, or of an address where there are no keys")
     max_hang_ups_per_s: float = _limit(
-        10.0, "hang-ups a caller is forgiven each second; others keep their place among its open requests"
+        10.0, "hang-ups a caller is forgiven each second; others keep places among its open requests"
     )
     max_calls: int = _limit(1000, "gRPC calls open at once, of one caller three quarters; more are refused")
     max_calls_of_connection: int = _limit(256, "gRPC calls of one connection; more wait at their client")
