@@ -1,6 +1,7 @@
 """Runs the gateway: HTTP by uvicorn and gRPC beside it, ended by a signal in the order that loses nothing."""
 
 import asyncio
+import gc
 import logging
 import multiprocessing
 import os
@@ -113,6 +114,8 @@ def allow_connections(count: int) -> int:
 
 
 def answer_at(options: GatewayOptions, doors: Sequence[socket.socket]) -> int:
+    gc.collect()
+    gc.freeze()  # to look at all that was imported, each time, would hold up everybody for 0.1 s
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(serve(options, doors))
 
