@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any, Self
 
 import grpc.aio  # type: ignore[import-untyped]
-from tritonclient.grpc import service_pb2_grpc
+from tritonclient.grpc import service_pb2
 
 from kestrel_core.protocol.asking import AnswerStream, AsyncCalls, check_timeout
 from kestrel_core.protocol.errors import Cancelled
@@ -33,6 +33,8 @@ from .exchange import (
     metadata,
 )
 from .sending import make_exchange
+
+STREAM_INFER = "/inference.GRPCInferenceService/ModelStreamInfer"
 
 
 class AsyncAnswerStream(AnswerStream[EngineResult]):
@@ -68,7 +70,7 @@ class AsyncAnswerStream(AnswerStream[EngineResult]):
     def _start(self) -> None:
         message, timeout_s = self._exchange.begin()
         try:
-            self._call = self._open_stream(iter([message]), timeout=timeout_s)
+            self._call = self._open_stream(message, timeout=timeout_s)
         except grpc.aio.UsageError:  # so gRPC says that the channel is closed
             self._exchange.end(Cancelled(CLOSED))
 
@@ -110,9 +112,15 @@ class AsyncClient(AsyncCalls):
         `headers` go along with every request: a server's secret, or what a proxy on the way asks for.
         """
         sent = metadata(headers)
-        self._owned = grpc.aio.insecure_channel(url, CHANNEL_OPTIONS) if isinstance(url, str) else None
-        stub = service_pb2_grpc.GRPCInferenceServiceStub(self._owned or url)
-        self._open_stream = partial(stub.ModelStreamInfer, metadata=sent)
+        channel = grpc.aio.insecure_channel(url, CHANNEL_OPTIONS) if isinstance(url, str) else url
+        self._owned = channel if isinstance(url, str) else None
+        # On the wire a single request is a stream of one, and gRPC sends it in one piece with its headers.
+        infer = channel.unary_stream(
+            STREAM_INFER,
+            request_serializer=service_pb2.ModelInferRequest.SerializeToString,
+            response_deserializer=service_pb2.ModelStreamInferResponse.FromString,
+        )
+        self._open_stream = partial(infer, metadata=sent)
         self._url = url if isinstance(url, str) else "the given channel"
         self._timeout_s = None if timeout_s is None else check_timeout(timeout_s)
         self._retry = retry

@@ -10,6 +10,7 @@ from kestrel_core.protocol.errors import InvalidRequest, KestrelError, ShuttingD
 from kestrel_core.protocol.messages import Request, check_request
 from kestrel_core.protocol.names import shown
 from kestrel_core.protocol.wire import check_own_arguments
+from kestrel_gateway.allowance import Allowance
 from kestrel_gateway.drain import Drain
 from kestrel_gateway.errors import UnknownModel
 from kestrel_gateway.keeper import Keeper
@@ -19,6 +20,7 @@ from kestrel_gateway.metrics import OTHER, Metrics
 from kestrel_gateway.options import GatewayOptions
 from kestrel_gateway.pictures import Pictures
 from kestrel_gateway.tallies import Tallies
+from kestrel_gateway.turns import Turns
 from kestrel_gateway.upstream.replicas import Replicas
 from kestrel_gateway.visits import Visit
 
@@ -32,8 +34,10 @@ class House:
         self.options = options
         self.upstream = upstream if isinstance(upstream, Replicas) else Replicas.alone(upstream)
         tallies = Tallies(options.shared / "tallies.sqlite" if options.shared else None)
-        self.keys = Keys(options.api_keys, tallies, options.max_caller_requests)
+        allowance = Allowance(options.max_caller_requests, options.max_hang_ups_per_s)
+        self.keys = Keys(options.api_keys, tallies, allowance)
         self.memory = Memory(options.max_open_bytes)
+        self.turns = Turns()
         self.pictures = Pictures(options)
         self.drain = Drain(options.drain_s, options.exit_timeout_s)
         self.started = int(time.time())  # when the model was "created", as OpenAI's lists call it

@@ -10,13 +10,16 @@ from typing import Any, cast
 
 import httptools
 import uvicorn
+from starlette.datastructures import Headers
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
 from kestrel_core.protocol.errors import KestrelError
-from kestrel_gateway.errors import BadHttp, Full, HeadersTooLarge, SlowSender, TargetTooLong, refusal
+from kestrel_gateway.errors import BadHttp, Full, HeadersTooLarge, SlowSender, TargetTooLong
+from kestrel_gateway.kserve.refusals import refusal_at
 from kestrel_gateway.options import GatewayOptions
+from kestrel_gateway.visits import address_of
 
 NUM_SPARE = 16  # connections over the limit, on which health is told and nothing else
 SPARE_HEADER_S = 1.0  # so that nobody keeps those
@@ -24,6 +27,7 @@ MAX_PIPELINED = 16  # requests that a client sends before their turn; each costs
 LINGER_S = 2.0
 LOOK_S = 0.02
 LINGER_BYTES = 64 * 2**20
+RefusalAgain = Callable[[str, Headers, str], KestrelError | None]  # given path, headers and address
 
 
 class LingeringTransport:
@@ -63,6 +67,7 @@ class LingeringTransport:
 class LimitedProtocol(HttpToolsProtocol):
     limits: GatewayOptions
     note_refusal: Callable[[str], None]  # told why
+    refusal_again: RefusalAgain  # why a caller who was refused already would be so again
     health: frozenset[bytes]  # paths; whoever looks at them would take a full gateway for a dead one
 
     def __init__(
@@ -83,6 +88,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._raw_bytes = 0  # since the head began, whether read or not
         self._keeps_alive = True
         self._is_deaf = False
+        self._path = ""  # of the newest request, once its headers are known
         self._num_dropped = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -149,6 +155,11 @@ class LimitedProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         if len(self.pipeline) >= MAX_PIPELINED:
             raise BadHttp("too many requests were sent before their turn; wait for answers")
+        self._path = self.url.partition(b"?")[0].decode("ascii", "replace")
+        if self.client is not None and (
+            refusal := self.refusal_again(self._path, Headers(raw=self.headers), address_of(self.client[0]))
+        ):
+            raise refusal
         if self._is_spare and self.url.partition(b"?")[0] not in self.health:
             raise self._full()
         super().on_headers_complete()
@@ -236,7 +247,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self.cycle.disconnected = True  # so that nobody waits for the rest of its body
             self.cycle.message_event.set()
         self.has_read_all = False
-        answer = refusal(error)
+        answer = refusal_at(self._path, error)
         lines = [STATUS_LINE[error.status], b"connection: close\r\n"]
         lines += [name + b": " + value + b"\r\n" for name, value in answer.raw_headers]
         self.transport.write(b"".join([*lines, b"\r\n", bytes(answer.body)]))
@@ -247,8 +258,16 @@ NO_HTTP = "this is no HTTP/1.1 that can be read"
 
 
 def limited(
-    options: GatewayOptions, note_refusal: Callable[[str], None], health: Iterable[str]
+    options: GatewayOptions,
+    note_refusal: Callable[[str], None],
+    refusal_again: RefusalAgain,
+    health: Iterable[str],
 ) -> type[asyncio.Protocol]:
     """The protocol with these limits, as uvicorn takes it. `health` are the paths that tell it."""
-    note, paths = staticmethod(note_refusal), frozenset(path.encode() for path in health)
-    return type("Limited", (LimitedProtocol,), {"limits": options, "note_refusal": note, "health": paths})
+    given = {
+        "limits": options,
+        "note_refusal": staticmethod(note_refusal),
+        "refusal_again": staticmethod(refusal_again),
+        "health": frozenset(path.encode() for path in health),
+    }
+    return type("Limited", (LimitedProtocol,), given)

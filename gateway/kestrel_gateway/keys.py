@@ -19,7 +19,7 @@ from starlette.datastructures import Headers
 from kestrel_core.protocol.errors import KestrelError
 from kestrel_core.protocol.messages import Request
 from kestrel_core.protocol.names import shown
-from kestrel_gateway.callers import ByCaller
+from kestrel_gateway.allowance import Allowance
 from kestrel_gateway.errors import Busy, Forbidden, RateLimited, TooManyAtOnce, Unauthorized
 from kestrel_gateway.key_file import USUAL_PRIORITY, Key, digest_of, read_keys
 from kestrel_gateway.tallies import Tallies
@@ -33,11 +33,10 @@ HOW = 'send it as "Authorization: Bearer KEY" or "X-Moondream-Auth: KEY"'
 
 
 class Keys:
-    def __init__(self, path: Path | None, tallies: Tallies, max_requests: int) -> None:
-        """`max_requests`: of one caller at once, in this process."""
+    def __init__(self, path: Path | None, tallies: Tallies, allowance: Allowance) -> None:
+        """`allowance`: of each caller, in this process."""
         self._path = path
-        self._max_requests = max_requests
-        self._open = ByCaller()  # requests
+        self._allowance = allowance
         self._keys = read_keys(path) if path else ()
         self._tallies = tallies
         self._windows = MovingWindowRateLimiter(tallies)
@@ -67,22 +66,24 @@ class Keys:
         if not is_guarded(path):
             yield ""
         elif self._path is None:
-            with self._counted(address, "your address"):
+            with self._allowance.place(address, "your address"):
                 yield ""
         else:
             key = self._identified(headers)
             self._check_rate(key)
-            with self._counted(key.name, f"key {key.name}"), self._tallied(key):
+            with self._allowance.place(key.name, f"key {key.name}"), self._tallied(key):
                 yield key.name
 
-    @contextmanager
-    def _counted(self, caller: str, shown_as: str) -> Iterator[None]:
-        if self._open.of(caller) >= self._max_requests:
-            raise TooManyAtOnce(
-                f"{shown_as} has {self._max_requests:,} requests open, which is the limit; wait for answers"
-            )
-        with self._open.one_more(caller):
-            yield
+    def refusal_again(self, path: str, headers: Headers, address: str) -> KestrelError | None:
+        """Of somebody who was refused just now, and would be again. It costs nothing while nobody is."""
+        if not self._allowance.refuses_somebody or not is_guarded(path):
+            return None
+        if self._path is None:
+            return self._allowance.refusal_again(address, "your address")
+        with suppress(Unauthorized):  # that is told later, with everything else about it
+            name = self._identified(headers).name
+            return self._allowance.refusal_again(name, f"key {name}")
+        return None
 
     @contextmanager
     def _tallied(self, key: Key) -> Iterator[None]:

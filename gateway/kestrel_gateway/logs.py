@@ -8,6 +8,7 @@ one write, short enough that lines of several workers do not mix in a pipe.
 import logging
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Literal
@@ -17,11 +18,14 @@ import msgspec
 from kestrel_core.protocol.names import shown
 from kestrel_gateway.visits import Visit
 
+LOGGER = "kestrel.gateway"
 Write = Callable[[bytes], object]
 EXPECTED = (200, 503)  # of probes
 MAX_PATH = 200
 MAX_MESSAGE = 2000
 MAX_TRACEBACK = 8000
+MAX_ALIKE = 10  # lines a second of one caller's requests that ended alike, and not well
+ALIKE_S = 1.0
 
 
 class Log(logging.Handler):
@@ -31,6 +35,7 @@ class Log(logging.Handler):
         super().__init__(logging.INFO)
         self._write = write or to_stdout
         self._is_json = style == "json"
+        self._alike = Alike()
 
     def install(self) -> None:
         """All loggers write here from now on. uvicorn must not be given a configuration of its own."""
@@ -45,6 +50,10 @@ class Log(logging.Handler):
 
     def ended(self, visit: Visit) -> None:
         """Probes come every few seconds. Why the answer to them changes stands in a line of its own."""
+        for line in self._alike.told():
+            self.emit(logging.makeLogRecord({"name": LOGGER, "levelname": "INFO", "msg": line}))
+        if visit.outcome != "ok" and self._alike.is_one_more(visit):
+            return
         if not visit.is_probe or visit.status not in EXPECTED:
             fields = told(visit)
             self._line(json_line(fields) if self._is_json else text_line(fields))
@@ -69,6 +78,30 @@ class Log(logging.Handler):
     def _line(self, line: bytes) -> None:
         with suppress(OSError):  # whoever read the log has gone, which is no reason to answer nobody
             self._write(line + b"\n")
+
+
+class Alike:
+    """Counts requests of one caller that end alike again and again, so that nobody fills the log."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._began_s = clock()
+        self._counts = Counter[tuple[str, str]]()  # in this second, by caller and outcome
+
+    def is_one_more(self, visit: Visit) -> bool:
+        """Whether there were so many this second that this one is counted and not told."""
+        self._counts[visit.caller, visit.outcome] += 1
+        return self._counts[visit.caller, visit.outcome] > MAX_ALIKE
+
+    def told(self) -> list[str]:
+        """Once the second is over: a sentence for each caller and outcome that went on."""
+        now = self._clock()
+        if not self._counts or now < self._began_s + ALIKE_S:
+            return []
+        over = {alike: count - MAX_ALIKE for alike, count in self._counts.items() if count > MAX_ALIKE}
+        self._counts.clear()
+        self._began_s = now
+        return [f"{over[it]:,} more requests of {it[0]} ended with {it[1]}" for it in over]
 
 
 def to_stdout(line: bytes) -> None:

@@ -41,6 +41,9 @@ class GatewayOptions:
     timeout_s: float = _limit(60.0, "deadline of a request that names none")
     max_connections: int = _limit(4000, "open connections; more are refused")
     max_caller_requests: int = _limit(512, "open requests of a key, or of an address where there are no keys")
+    max_hang_ups_per_s: float = _limit(
+        10.0, "hang-ups a caller is forgiven each second; others keep places among its open requests"
+    )
     max_calls: int = _limit(1000, "gRPC calls open at once, of one caller three quarters; more are refused")
     max_calls_of_connection: int = _limit(256, "gRPC calls of one connection; more wait at their client")
     max_asked_of_call: int = _limit(64, "requests that are answered at once on one gRPC stream; more wait")

@@ -51,7 +51,7 @@ class Reception:
     async def _answer(
         self, scope: Scope, receive: Receive, send: Send, visit: Visit, is_counted: bool
     ) -> None:
-        status = 0
+        status, turns = 0, self._house.turns
 
         async def tell(message: Message) -> None:
             nonlocal status
@@ -67,6 +67,8 @@ class Reception:
         async def counted() -> Message:
             message = await receive()
             visit.hold(len(message.get("body", b"")))
+            if message["type"] == "http.request" and not message.get("more_body", False):
+                await turns.take(visit.caller)  # bodies too may all end together
             return message
 
         error: KestrelError | None = None
@@ -77,6 +79,8 @@ class Reception:
                 self._house.keys.admission(visit.path, Headers(scope=scope), visit.address) as visit.key,
                 self._house.memory.share(visit.caller) as visit.hold,
             ):
+                if is_counted:
+                    await turns.take(visit.caller)
                 await self._inside(scope, counted, tell)
         except (ClientGone, ClientDisconnect):
             visit.end(499, "gone")

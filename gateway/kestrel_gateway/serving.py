@@ -1,6 +1,7 @@
 """Runs the gateway: HTTP by uvicorn and gRPC beside it, ended by a signal in the order that loses nothing."""
 
 import asyncio
+import gc
 import logging
 import multiprocessing
 import os
@@ -113,6 +114,8 @@ def allow_connections(count: int) -> int:
 
 
 def answer_at(options: GatewayOptions, doors: Sequence[socket.socket]) -> int:
+    gc.collect()
+    gc.freeze()  # to look at all that was imported, each time, would hold up everybody for 0.1 s
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         return runner.run(serve(options, doors))
 
@@ -141,16 +144,19 @@ async def serve_house(
 
 
 def server_config(house: House, observers: Sequence[Observer] = ()) -> uvicorn.Config:
+    has_proxy = "FORWARDED_ALLOW_IPS" in os.environ  # who is believed about other addresses than its own
+    # Behind a proxy an address is known later than a connection is refused.
+    knows_callers = house.keys.are_asked_for or not has_proxy
+    refusal_again = house.keys.refusal_again if knows_callers else lambda *_: None
     return uvicorn.Config(
         make_app(house, observers),
-        http=limited(house.options, house.metrics.note_refusal, (*LIVE, *READY)),
+        http=limited(house.options, house.metrics.note_refusal, refusal_again, (*LIVE, *READY)),
         ws="none",
         lifespan="off",
         log_config=None,
         access_log=False,
         server_header=False,
-        # Who is believed about other addresses than its own has to be named.
-        proxy_headers="FORWARDED_ALLOW_IPS" in os.environ,
+        proxy_headers=has_proxy,
         timeout_graceful_shutdown=CUT_OFF_S,
         timeout_keep_alive=house.options.idle_timeout_s,
     )

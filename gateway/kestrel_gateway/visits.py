@@ -9,6 +9,7 @@ import secrets
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Protocol
 
 from starlette.datastructures import Headers
@@ -119,6 +120,7 @@ def begin_visit(
     return visit
 
 
+@lru_cache(1024)
 def address_of(host: str) -> str:
     """An address as one caller has it: of IPv6 the first half, since the second is anybody's to choose."""
     try:

@@ -7,7 +7,8 @@ from typing import Any
 from gateway_server import failing, running
 
 from kestrel_core.protocol.errors import EngineFailed
-from kestrel_gateway.logs import Log
+from kestrel_gateway.logs import Alike, Log
+from kestrel_gateway.visits import Visit
 
 PICTURE = "iVBORw0KGgo="
 
@@ -68,6 +69,28 @@ def test_a_refusal_says_its_reason_and_a_fault_of_ours_is_an_error() -> None:
     assert (refused["level"], refused["status"], refused["outcome"]) == ("info", 400, "invalid_request")
     assert (failed["level"], failed["status"], failed["outcome"]) == ("error", 500, "engine_failed")
     assert "skill" not in refused
+
+
+def test_what_one_caller_is_told_again_and_again_is_counted() -> None:
+    now, lines = 0.0, Lines()
+    log = Log("json", lines.append)
+    log._alike = Alike(lambda: now)
+
+    def end(outcome: str, key: str) -> None:
+        visit = Visit("1", "POST", "/v1/query", key=key)
+        visit.end(200 if outcome == "ok" else 429, outcome)
+        log.ended(visit)
+
+    for _ in range(15):
+        end("ok", "busy")
+        end("too_many_at_once", "busy")
+    end("too_many_at_once", "modest")
+    assert len(lines) == 15 + 10 + 1
+    now = 1.0
+    end("too_many_at_once", "busy")
+    told, last = lines.read()[-2:]
+    assert told["message"] == "5 more requests of key busy ended with too_many_at_once"
+    assert last["status"] == 429
 
 
 def test_control_characters_of_a_caller_are_escaped() -> None:

@@ -1,6 +1,7 @@
 """Fair shares at the gateway: how much one caller may have open, its priorities, and whose a request is."""
 
 import asyncio
+import json
 import resource
 import socket
 import threading
@@ -13,11 +14,14 @@ import pytest
 import uvloop
 from gateway_server import Running, endless, running
 
-from kestrel_gateway.errors import Full, TooManyAtOnce
+from kestrel_gateway.allowance import PLACES, Allowance
+from kestrel_gateway.errors import ClientGone, Full, TooManyAtOnce
 from kestrel_gateway.http_limits import LimitedProtocol
 from kestrel_gateway.key_file import digest_of
+from kestrel_gateway.logs import Log
 from kestrel_gateway.memory import FREE_BYTES, Memory
 from kestrel_gateway.serving import OTHER_FILES, allow_connections
+from kestrel_gateway.turns import Turns
 from kestrel_gateway.visits import address_of
 
 QUERY = {"question": "What?"}
@@ -73,6 +77,92 @@ def test_a_key_has_so_many_requests_open_and_another_one_is_answered(tmp_path: P
         status, answer, headers = gateway.post("/v1/query", QUERY, authorization="Bearer greedy")
         assert (status, answer["error"]["code"], headers["retry-after"]) == (429, "too_many_at_once", "1")
         assert gateway.post("/v1/query", QUERY, authorization="Bearer modest")[0] == 200
+
+
+def test_who_hangs_up_again_and_again_has_no_places_left_and_gets_them_back_in_time() -> None:
+    now = 0.0
+    allowance = Allowance(3 * PLACES, max_hang_ups_per_s=2.0, clock=lambda: now)
+
+    def hang_up() -> None:
+        with pytest.raises(ClientGone), allowance.place("a", "key a"):
+            raise ClientGone("gone")
+
+    for _ in range(3):
+        hang_up()
+    with pytest.raises(TooManyAtOnce, match="key a has 12 requests open or hung up on so many of late"):
+        hang_up()
+    assert allowance.refusal_again("a", "key a") is not None
+    with allowance.place("b", "key b"):
+        assert allowance.refusal_again("b", "key b") is None
+    now = 0.5
+    hang_up()  # one place has come back
+    assert allowance.refusal_again("a", "key a") is None
+    with pytest.raises(TooManyAtOnce):
+        hang_up()
+    now = 2.0
+    with allowance.place("a", "key a"):
+        pass
+    assert not allowance.refuses_somebody
+
+
+def test_who_cancels_now_and_then_loses_no_place() -> None:
+    now = 0.0
+    allowance = Allowance(1, max_hang_ups_per_s=4.0, clock=lambda: now)
+    for number in range(100):
+        now = number * 0.25
+        with pytest.raises(asyncio.CancelledError), allowance.place("a", "key a"):
+            raise asyncio.CancelledError
+
+
+def test_who_was_refused_is_refused_again_before_a_line_is_written(tmp_path: Path) -> None:
+    keys, lines = key_file(tmp_path, greedy="", modest=""), list[bytes]()
+    with (
+        running(observers=[Log("json", lines.append)], api_keys=keys, max_caller_requests=3) as gateway,
+        asking(gateway, 3, "Authorization: Bearer greedy"),
+    ):
+        for _ in range(3):
+            status, answer, headers = gateway.post("/v1/query", QUERY, authorization="Bearer greedy")
+            assert (status, answer["error"]["code"], headers["retry-after"]) == (429, "too_many_at_once", "1")
+        path = "/v2/models/moondream/generate"
+        status, answer, _ = gateway.post(path, QUERY, authorization="Bearer greedy")
+        assert status == 429 and answer["error"].startswith("UNAVAILABLE: key greedy has 3 requests open")
+        assert gateway.post("/v1/query", QUERY, authorization="Bearer modest")[0] == 200
+        assert gateway.post("/v1/query", QUERY, authorization="Bearer unknown")[0] == 401
+        _, page, _ = gateway.get("/metrics")
+        assert 'kestrel:rejections_total{reason="too_many_at_once"} 4.0' in page
+    assert sorted(json.loads(line)["status"] for line in lines) == [200, 401, 429, 499, 499, 499]
+
+
+async def begun(callers: str) -> list[str]:
+    """Who had a turn, in order, where all asked at once in this order; `/` where another turn began."""
+    turns, order = Turns(), list[str]()
+
+    async def ask(caller: str) -> None:
+        await turns.take(caller)
+        order.append(caller)
+
+    asking = [asyncio.create_task(ask(caller)) for caller in callers]
+    while not all(task.done() for task in asking):
+        order.append("/")
+        await asyncio.sleep(0)
+    return order
+
+
+def test_each_turn_begins_one_request_of_each_caller() -> None:
+    told = "".join(asyncio.run(begun("aaaaba"))).strip("/").split("/")
+    assert ["".join(sorted(turn)) for turn in told if turn] == ["ab", "a", "a", "a", "a"]
+
+
+def test_a_turn_that_nobody_waits_for_any_more_is_given_to_the_next() -> None:
+    async def run() -> None:
+        turns = Turns()
+        await turns.take("a")
+        gone, waiting = (asyncio.create_task(turns.take("a")) for _ in range(2))
+        await asyncio.sleep(0)
+        gone.cancel()
+        await asyncio.wait_for(waiting, 10)
+
+    asyncio.run(run())
 
 
 def test_the_engine_is_told_whose_each_request_is(tmp_path: Path) -> None:

@@ -72,6 +72,7 @@ class Answering:
                 house.memory.share(visit.caller) as visit.hold,
             ):
                 visit.hold(len(data))
+                await house.turns.take(visit.caller)
                 message = parse(data)
                 id = message.id[:MAX_ID]  # of an error too, so that it finds its request
                 request = await admitted(house, read_message(message), visit, left_s)
