@@ -10,7 +10,8 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from triton_server import ROOT, free_ports, until
+from free_ports import free_ports
+from triton_server import ROOT, until
 
 
 @dataclass

@@ -15,7 +15,8 @@ from typing import Any
 from urllib.request import urlopen
 
 import pytest
-from triton_server import free_ports, port_flags, until
+from free_ports import free_ports
+from triton_server import port_flags, until
 
 yaml = pytest.importorskip("yaml")
 

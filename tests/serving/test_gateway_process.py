@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from free_ports import free_ports
 from rich.console import Console
-from triton_server import ROOT, free_ports, until
+from triton_server import ROOT, until
 
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.triton import deafness, supervisor

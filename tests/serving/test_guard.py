@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from free_ports import free_ports
 from gateway_process import gateway_process
-from triton_server import Served, base64_of, free_ports, picture, until
+from triton_server import Served, base64_of, picture, until
 
 pytestmark = pytest.mark.triton
 

@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from triton_server import ROOT, Served, free_ports, served, until
+from free_ports import free_ports
+from triton_server import ROOT, Served, served, until
 
 from kestrel_client import Client, Retry
 

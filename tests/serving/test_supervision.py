@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from triton_server import Served, free_ports, refusal, repository_with, served, stream, until
+from free_ports import free_ports
+from triton_server import Served, refusal, repository_with, served, stream, until
 
 from kestrel_core.triton.deafness import EVERY_S, LATE_S, NUM_LATE
 

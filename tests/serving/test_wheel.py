@@ -15,7 +15,8 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
-from triton_server import free_ports, port_flags, until
+from free_ports import free_ports
+from triton_server import port_flags, until
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "kestrel_core", "client", "gateway", "tools")
