@@ -62,8 +62,8 @@ def base64_of(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-def until(what: Callable[[], Any], within_s: float = 10.0) -> Any:
-    """The first true value of `what`, asked again and again."""
+def until(what: Callable[[], Any], within_s: float = 60.0) -> Any:
+    """The first true value of `what`, asked again and again; for as long as the busiest machine may need."""
     deadline = time.monotonic() + within_s
     while not (value := what()):
         assert time.monotonic() < deadline, f"not within {within_s} s"

@@ -80,10 +80,10 @@ class House:
         return float(line.split()[3])
 
     def until_noted(self, what: str, times: int = 1) -> None:
-        until(lambda: self.journal.count(what) >= times, 20)
+        until(lambda: self.journal.count(what) >= times)
 
     def until_said(self, what: str) -> None:
-        until(lambda: (self.folder / "said").exists() and what in self.said, 30)
+        until(lambda: (self.folder / "said").exists() and what in self.said)
 
     def _lines(self) -> list[str]:
         path = self.folder / "journal"

@@ -40,7 +40,7 @@ def run(
     has_ended = threading.Event()
 
     def end() -> None:
-        until(lambda: last in said.getvalue() or has_ended.is_set(), 30)
+        until(lambda: last in said.getvalue() or has_ended.is_set())
         if not has_ended.is_set():
             os.kill(os.getpid(), signal.SIGTERM)
 
