@@ -193,7 +193,7 @@ def served(
         )
         server = Served(process, ports, log)
         try:
-            until(lambda: b"Ctrl-C ends it" in log.read_bytes() or process.poll() is not None, 90)
+            until(lambda: b"Ctrl-C ends it" in log.read_bytes() or process.poll() is not None, 180)
             assert process.poll() is None, log.read_text()
             yield server
         finally:

@@ -79,7 +79,7 @@ def serving(venv: Path, tmp_path: Path) -> Iterator[str]:
             stderr=output,
         )
     try:
-        until(lambda: b"Ctrl-C ends it" in log.read_bytes() or process.poll() is not None, 90)
+        until(lambda: b"Ctrl-C ends it" in log.read_bytes() or process.poll() is not None, 180)
         assert process.poll() is None, log.read_text()
         yield log.read_text()
     finally:
