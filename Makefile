@@ -4,6 +4,9 @@ BIN := .venv/bin
 # Two q: warnings about the machine's own pip setup help nobody here, and errors still show.
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints-cpu.txt
 
+# How many processes share the tests: `make test JOBS=8` where there are more cores. JOBS=0 is one, for a debugger.
+JOBS ?= 2
+
 # Of the soak of `make test-attacks`.
 SECONDS ?= 1800
 
@@ -21,7 +24,7 @@ help: ## show this list
 venv: .venv/.done ## set up .venv (PYTHON=python3.12 to choose the interpreter)
 
 test: .venv/.done ## run the tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder
 
 test-attacks: .venv/.done ## storms, faults, fuzzing and a soak of half an hour against the real stack
 	$(BIN)/python -m pytest -m attacks tests/attacks --seconds=$(SECONDS)

@@ -1,5 +1,6 @@
 """What holds for every test: a machine runs those it can, and Hypothesis always draws the same examples."""
 
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
@@ -12,6 +13,9 @@ with suppress(ImportError):  # a GPU machine may offer pytest alone
 
     settings.register_profile("kestrel", derandomize=True, deadline=None)  # no timing decides a test
     settings.load_profile("kestrel")
+
+if "PYTEST_XDIST_WORKER" in os.environ:  # one of several processes that share the cores, as their servers do
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

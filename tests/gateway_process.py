@@ -10,7 +10,8 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from triton_server import ROOT, free_ports, until
+from free_ports import free_ports
+from triton_server import ROOT, until
 
 
 @dataclass
@@ -58,7 +59,7 @@ def gateway_process(log: Path, *flags: str, path: str = "/readyz") -> Iterator[G
         process = subprocess.Popen(command, cwd=log.parent, env=kept, stdout=output, stderr=output)
         gateway = GatewayProcess(process, port, log)
         try:
-            until(lambda: gateway.status_of(path) == 200 or process.poll() is not None, 60)
+            until(lambda: gateway.status_of(path) == 200 or process.poll() is not None)
             assert process.poll() is None, log.read_text()
             yield gateway
         finally:

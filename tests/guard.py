@@ -1,13 +1,13 @@
 """The guard in this process, over a scripted upstream, and requests to it as Triton's clients make them."""
 
 import json
-import socket
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import grpc  # type: ignore[import-untyped]
+from free_ports import free_ports
 from gateway_server import Running, running
 from tritonclient.grpc import service_pb2_grpc
 
@@ -55,9 +55,7 @@ def text(response: Any) -> dict[str, Any]:
 
 @contextmanager
 def guarding(**options: Any) -> Iterator[Guard]:
-    with closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    [port] = free_ports(1)
     url = f"127.0.0.1:{port}"
     with (
         running(kserve_grpc_port=port, **options) as gateway,

@@ -9,7 +9,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -22,6 +21,7 @@ from urllib.request import urlopen
 
 import numpy as np
 import tritonclient.grpc.aio as grpcclient
+from free_ports import free_ports
 from PIL import Image
 from safetensors.torch import save_file
 from tiny import tiny_config, tiny_model
@@ -62,8 +62,8 @@ def base64_of(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-def until(what: Callable[[], Any], within_s: float = 10.0) -> Any:
-    """The first true value of `what`, asked again and again."""
+def until(what: Callable[[], Any], within_s: float = 60.0) -> Any:
+    """The first true value of `what`, asked again and again; for as long as the busiest machine may need."""
     deadline = time.monotonic() + within_s
     while not (value := what()):
         assert time.monotonic() < deadline, f"not within {within_s} s"
@@ -176,7 +176,10 @@ def served(
     wrapper: Sequence[str] = (),
     **environment: str,
 ) -> Iterator[Served]:
-    """`kestrel serve` on free ports, ready. Its variables are `environment` and no others of ours."""
+    """`kestrel serve` on free ports, ready. Its variables are `environment` and no others of ours.
+
+    What it writes to disk is beside its log: other servers clear away what killed ones have left in /tmp.
+    """
     ports = ports or (free_ports(4) if gateway else [*free_ports(3), 0])
     flags = [*port_flags(ports), "--drain-s=0"]
     kept = {name: value for name, value in os.environ.items() if not name.startswith("KESTREL_")}
@@ -184,13 +187,13 @@ def served(
         process = subprocess.Popen(
             [*wrapper, sys.executable, "-m", "kestrel_core.cli.main", "serve", *flags, *arguments],
             cwd=ROOT,
-            env=kept | {"KESTREL_DEVICE": "cpu"} | environment,
+            env=kept | {"KESTREL_DEVICE": "cpu", "TMPDIR": str(log.parent)} | environment,
             stdout=output,
             stderr=output,
         )
         server = Served(process, ports, log)
         try:
-            until(lambda: b"Ctrl-C ends it" in log.read_bytes() or process.poll() is not None, 90)
+            until(lambda: b"Ctrl-C ends it" in log.read_bytes() or process.poll() is not None, 180)
             assert process.poll() is None, log.read_text()
             yield server
         finally:
@@ -214,16 +217,6 @@ def port_flags(ports: list[int]) -> list[str]:
     """For `kestrel serve`: those of Triton, and at last the gateway's."""
     names = ("http-port", "grpc-port", "metrics-port", "port")
     return [f"--{name}={port}" for name, port in zip(names, ports, strict=True)]
-
-
-def free_ports(number: int) -> list[int]:
-    probes = [socket.socket() for _ in range(number)]
-    for probe in probes:
-        probe.bind(("127.0.0.1", 0))
-    ports = [probe.getsockname()[1] for probe in probes]
-    for probe in probes:
-        probe.close()
-    return ports
 
 
 async def ask(client: Any, **inputs: Any) -> list[Any]:

@@ -1,6 +1,5 @@
 """The synchronous client against a server that says what the test tells it to."""
 
-import socket
 import subprocess
 import sys
 import threading
@@ -20,6 +19,7 @@ from client.fake_triton import (
     refuse,
     say,
 )
+from free_ports import free_ports
 
 from kestrel_client import (
     Box,
@@ -40,12 +40,6 @@ from kestrel_core.protocol.messages import Usage
 
 AT_ONCE = Retry(limit=3, first_wait_s=0.001)
 CHUNK = say({"chunk": "a red ", "completed": False, "token_index": 2})
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def test_every_skill_gives_its_own_type(fake: FakeTriton) -> None:
@@ -115,7 +109,8 @@ def test_a_stream_that_ends_without_an_answer_is_an_error(fake: FakeTriton) -> N
 
 
 def test_without_a_server_the_error_says_how_to_start_one() -> None:
-    url = f"127.0.0.1:{free_port()}"
+    [port] = free_ports(1)
+    url = f"127.0.0.1:{port}"
     with Client(url, retry=AT_ONCE) as client, pytest.raises(ServerUnreachable) as caught:
         client.query(None, "what?")
     assert f"no Triton server answers at {url}; start one with `kestrel serve --demo`" in str(caught.value)

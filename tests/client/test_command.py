@@ -219,8 +219,9 @@ def test_a_server_that_dies_in_the_middle_ends_the_command(
     ],
 )
 def test_bash_completes_what_the_parser_knows(
-    capsys: pytest.CaptureFixture[str], words: list[str], offered: set[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: list[str], offered: set[str]
 ) -> None:
+    monkeypatch.setattr(sys, "argv", ["run.py"])
     assert command.main(["--print-completion", "bash"]) == 0
     script = capsys.readouterr().out
     listed = " ".join(["run.py", *words])

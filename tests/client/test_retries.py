@@ -1,11 +1,11 @@
 """What the client sends again by itself: what was certainly not begun, so often, and never otherwise."""
 
-import socket
 from concurrent.futures import ThreadPoolExecutor
 
 import grpc
 import pytest
 from client.fake_triton import FakeTriton, Script, Silence, break_off, refuse, say
+from free_ports import free_ports
 
 from kestrel_client import Client, Overloaded, Retry, ServerUnreachable, ShuttingDown
 
@@ -15,14 +15,8 @@ NO_VERSIONS = "Request for unknown model: 'moondream' has no available versions"
 ENDING = "UNAVAILABLE: shutting_down: this server is ending; ask again, another one will answer"
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def test_a_server_that_comes_up_late_is_still_asked() -> None:
-    port = free_port()
+    [port] = free_ports(1)
     url = f"127.0.0.1:{port}"
     servers: list[FakeTriton] = []
     failures = []

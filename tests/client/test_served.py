@@ -4,19 +4,17 @@ import asyncio
 import json
 import os
 import queue
-import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import grpc
 import numpy as np
 import pytest
 import tritonclient.grpc as triton
 from PIL import Image
+from triton_server import served
 
 from kestrel_client import (
     AsyncClient,
@@ -43,28 +41,8 @@ ASKED: dict[str, Mapping[str, Any]] = {
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Where `kestrel serve --demo` answers."""
-    with socket.socket() as a, socket.socket() as b, socket.socket() as c:
-        for probe in (a, b, c):
-            probe.bind(("127.0.0.1", 0))
-        http, at, metrics = (str(probe.getsockname()[1]) for probe in (a, b, c))
-    flags = ["--demo", "--port=0", "--http-port", http, "--grpc-port", at, "--metrics-port", metrics]
-    log = tmp_path_factory.mktemp("serve") / "log"
-    with log.open("wb") as out:
-        server = subprocess.Popen(
-            [sys.executable, "-m", "kestrel_core.cli.main", "serve", *flags], cwd=ROOT, stdout=out, stderr=out
-        )
-    try:
-        with grpc.insecure_channel(f"localhost:{at}") as channel:
-            grpc.channel_ready_future(channel).result(
-                timeout=60
-            )  # no port listens before the model is loaded
-        yield f"localhost:{at}"
-    except grpc.FutureTimeoutError:
-        pytest.fail(f"the server did not come up:\n{log.read_text()}")
-    finally:
-        server.send_signal(signal.SIGTERM)
-        server.send_signal(signal.SIGINT)  # the second signal does not wait for Triton's own end
-        server.wait(30)
+    with served(tmp_path_factory.mktemp("serve") / "log", "--demo") as server:
+        yield f"localhost:{server.grpc_port}"
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,9 @@ from typing import Any
 from urllib.request import urlopen
 
 import pytest
+from free_ports import free_ports
 from other_clients import ROOT, SAMPLE, Drive, run_driver
-from triton_server import Served, free_ports, served, until
+from triton_server import Served, served, until
 
 from kestrel_client import Client
 

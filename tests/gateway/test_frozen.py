@@ -22,10 +22,10 @@ def test_a_stopped_server_is_not_ready_and_a_continued_one_is(tmp_path: Path) ->
         for pid in stopped:
             os.kill(pid, signal.SIGSTOP)
         try:
-            until(lambda: gateway.status_of("/readyz") == 503, 30)
+            until(lambda: gateway.status_of("/readyz") == 503)
             assert gateway.status_of("/livez") == 200
             assert "it has fallen silent" in gateway.log.read_text()
         finally:
             for pid in reversed(stopped):
                 os.kill(pid, signal.SIGCONT)
-        until(lambda: gateway.status_of("/readyz") == 200, 30)
+        until(lambda: gateway.status_of("/readyz") == 200)

@@ -36,7 +36,7 @@ def test_a_callers_trace_goes_through_gateway_and_engine(tmp_path: Path) -> None
             body = {"image_url": base64.b64encode(picture(1)).decode(), "settings": {"max_tokens": 4}}
             headers = {"Content-Type": "application/json", "traceparent": f"00-{TRACE}-{CALLER}-01"}
             url = f"http://127.0.0.1:{server.port}"
-            until(lambda: is_ready(url), 30)
+            until(lambda: is_ready(url))
             ask = Request(f"{url}/v1/caption", json.dumps(body).encode(), headers)
             with urlopen(ask, timeout=60) as answer:
                 assert answer.status == 200

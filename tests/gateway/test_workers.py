@@ -18,7 +18,7 @@ NOBODY = "--upstream=127.0.0.1:1"
 @pytest.fixture
 def gateway(tmp_path: Path) -> Iterator[GatewayProcess]:
     with gateway_process(tmp_path / "log", "--workers=2", NOBODY, path="/livez") as it:
-        until(lambda: it.log.read_text().count("listens on port") == 2, 60)
+        until(lambda: it.log.read_text().count("listens on port") == 2)
         yield it
 
 
@@ -46,7 +46,7 @@ def test_each_worker_counts_and_any_of_them_tells_the_sum(gateway: GatewayProces
 def test_a_worker_that_dies_is_replaced(gateway: GatewayProcess) -> None:
     dead, other = gateway.children()
     os.kill(dead, signal.SIGKILL)
-    until(lambda: gateway.log.read_text().count("listens on port") == 3, 60)
+    until(lambda: gateway.log.read_text().count("listens on port") == 3)
     assert f"worker {dead} ended (SIGKILL); starting it again" in gateway.log.read_text()
     assert len(gateway.children()) == 2 and other in gateway.children()
     assert gateway.status_of("/livez") == 200
@@ -80,7 +80,7 @@ def test_workers_end_with_the_process_that_started_them(gateway: GatewayProcess)
     workers = gateway.children()
     gateway.process.kill()
     gateway.process.wait(10)
-    until(lambda: not any(is_running(worker) for worker in workers), 20)
+    until(lambda: not any(is_running(worker) for worker in workers))
 
 
 def test_a_port_that_is_taken_is_said_once(gateway: GatewayProcess, tmp_path: Path) -> None:

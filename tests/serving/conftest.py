@@ -65,7 +65,8 @@ def expected(model: Path) -> Iterator[Answer]:
 @pytest.fixture
 def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
     """Runs `kestrel serve`, which must end before it starts a server; gives what it said."""
-    from triton_server import free_ports, port_flags
+    from free_ports import free_ports
+    from triton_server import port_flags
 
     from kestrel_core.cli.main import main
     from kestrel_core.triton import serve
@@ -89,7 +90,8 @@ def started(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., An
 
     With `whole`, all of it: then come the console, the run, the gateway and the secret.
     """
-    from triton_server import free_ports, port_flags
+    from free_ports import free_ports
+    from triton_server import port_flags
 
     from kestrel_core.cli.main import main
     from kestrel_core.triton import serve

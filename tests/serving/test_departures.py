@@ -82,5 +82,5 @@ def test_a_multitude_that_goes_leaves_nothing_behind(server: Served) -> None:
             await asyncio.gather(*(one(client, number) for number in range(40)))
 
     asyncio.run(run())
-    until(lambda: server.is_idle(), 30)
+    until(lambda: server.is_idle())
     assert server.ask(**(LONG | {"MAX_TOKENS": 2}))[0]["finish_reason"] == "length"

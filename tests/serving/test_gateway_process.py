@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from free_ports import free_ports
 from rich.console import Console
-from triton_server import ROOT, free_ports, until
+from triton_server import ROOT, until
 
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.triton import deafness, supervisor
@@ -79,10 +80,10 @@ class House:
         return float(line.split()[3])
 
     def until_noted(self, what: str, times: int = 1) -> None:
-        until(lambda: self.journal.count(what) >= times, 20)
+        until(lambda: self.journal.count(what) >= times)
 
     def until_said(self, what: str) -> None:
-        until(lambda: (self.folder / "said").exists() and what in self.said, 30)
+        until(lambda: (self.folder / "said").exists() and what in self.said)
 
     def _lines(self) -> list[str]:
         path = self.folder / "journal"

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from free_ports import free_ports
 from gateway_process import gateway_process
-from triton_server import Served, base64_of, free_ports, picture, until
+from triton_server import Served, base64_of, picture, until
 
 pytestmark = pytest.mark.triton
 
@@ -35,7 +36,7 @@ def guard(server: Served, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     log = tmp_path_factory.mktemp("guard") / "log"
     flags = (f"--kserve-http-port={http_port}", f"--kserve-grpc-port={grpc_port}", "--workers=2")
     with gateway_process(log, f"--upstream=127.0.0.1:{server.grpc_port}", *flags) as gateway:
-        until(lambda: log.read_text().count("for gRPC") == 2, 60)
+        until(lambda: log.read_text().count("for gRPC") == 2)
         yield Served(gateway.process, [http_port, grpc_port, server.metrics_port, gateway.port], log)
 
 

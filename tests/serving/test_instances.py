@@ -21,5 +21,5 @@ def test_two_instances_answer_side_by_side_and_alike(model: Path, tmp_path: Path
             said.update(answer[-1]["answer"] for answer in server.ask_all(asked))
             return all(server.metrics().get(line, 0) > 1 for line in lines)
 
-        until(both_have_answered, 30)
+        until(both_have_answered)
         assert len(said) == 1

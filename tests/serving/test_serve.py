@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from free_ports import free_ports
 from rich.console import Console
-from triton_server import free_ports, repository_with
+from triton_server import repository_with
 
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.intake.hub import ModelFiles

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from triton_server import ROOT, free_ports
+from free_ports import free_ports
+from triton_server import ROOT
 
 from kestrel_core.cli.main import main
 from kestrel_core.triton import serve

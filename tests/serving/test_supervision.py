@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from triton_server import Served, free_ports, refusal, repository_with, served, stream, until
+from free_ports import free_ports
+from triton_server import Served, refusal, repository_with, served, stream, until
 
 from kestrel_core.triton.deafness import EVERY_S, LATE_S, NUM_LATE
 
@@ -111,7 +112,7 @@ def test_a_killed_stub_is_told_to_its_clients_and_replaced(fragile: Served) -> N
         thread.join(30)
         assert not thread.is_alive(), "a client hangs"
     assert said[0] and isinstance(web[0], OSError)
-    until(lambda: answers_again(fragile), 60)
+    until(lambda: answers_again(fragile))
     assert fragile.ask(**SHORT)[0]["answer"] == before
     assert fragile.process.poll() is None
     assert "the process that runs the model has died" in fragile.log.read_text()
@@ -122,8 +123,8 @@ def test_an_engine_that_knows_it_is_broken_is_replaced(fragile: Served) -> None:
     server_id = fragile.children()[0]
     status, answer = fragile.post(LONG | {"QUESTION": "break"})
     assert status == 400 and answer["error"].startswith("INTERNAL: the engine failed")
-    until(lambda: fragile.children() not in ([], [server_id]), 60)
-    until(lambda: answers_again(fragile), 60)
+    until(lambda: fragile.children() not in ([], [server_id]))
+    until(lambda: answers_again(fragile))
     assert "the engine is broken and every caller has been told" in fragile.log.read_text()
 
 
@@ -132,8 +133,8 @@ def test_an_engine_whose_step_never_ends_is_replaced(fragile: Served) -> None:
     server_id = fragile.children()[0]
     with pytest.raises(OSError):
         fragile.post(LONG | {"QUESTION": "stick"})
-    until(lambda: fragile.children() not in ([], [server_id]), 60)
-    until(lambda: answers_again(fragile), 60)
+    until(lambda: fragile.children() not in ([], [server_id]))
+    until(lambda: answers_again(fragile))
     assert "the engine is stuck" in fragile.log.read_text()
 
 
@@ -141,8 +142,8 @@ def test_a_server_that_is_killed_is_replaced(fragile: Served) -> None:
     [server_id] = fragile.children()
     left_behind = regions(server_id)
     os.kill(server_id, signal.SIGKILL)
-    until(lambda: fragile.children() not in ([], [server_id]), 60)
-    until(lambda: answers_again(fragile), 60)
+    until(lambda: fragile.children() not in ([], [server_id]))
+    until(lambda: answers_again(fragile))
     assert "the server ended (SIGKILL)" in fragile.log.read_text()
     assert left_behind and not any(Path(region).exists() for region in left_behind)
 
@@ -164,9 +165,9 @@ def test_a_frozen_stub_is_killed_and_replaced(fragile: Served) -> None:
     [stub] = fragile.children(server_id)
     fragile.log.write_text("")
     os.kill(stub, signal.SIGSTOP)
-    until(lambda: "no longer answered" in fragile.log.read_text(), 30)
+    until(lambda: "no longer answered" in fragile.log.read_text())
     assert not Path(f"/proc/{stub}/exe").exists(), "a stopped process can be killed too"
-    until(lambda: answers_again(fragile), 60)
+    until(lambda: answers_again(fragile))
 
 
 def test_a_busy_engine_is_not_taken_for_a_frozen_one(fragile: Served) -> None:
@@ -239,7 +240,7 @@ def test_a_killed_supervisor_leaves_nobody_behind_and_the_next_one_starts_on_the
         os.kill(stub, signal.SIGSTOP)
         os.kill(server.process.pid, signal.SIGKILL)
         server.process.wait(10)
-        until(lambda: not Path(f"/proc/{server_id}/exe").exists(), 10)
+        until(lambda: not Path(f"/proc/{server_id}/exe").exists())
     with served(tmp_path / "next", *flags, ports=ports, KESTREL_MODEL_PATH=str(model)) as server:
         assert "an earlier server was killed; 1 of its processes" in server.log.read_text()
         assert not Path(f"/proc/{stub}/exe").exists()

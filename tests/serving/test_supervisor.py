@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from free_ports import free_ports
 from rich.console import Console
 from triton_server import until
 
@@ -24,12 +25,6 @@ from kestrel_core.triton.server import engine_info_in
 from kestrel_core.triton.supervisor import Supervisor
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
 def run(
     script: str, folder: Path, host: str = "127.0.0.1", device: str = "cpu", last: str = "answers after"
 ) -> tuple[int, str]:
@@ -38,14 +33,14 @@ def run(
     asked_at = "127.0.0.1" if host == "0.0.0.0" else host
     server.write_text(script.replace("{python}", sys.executable).replace("{host}", asked_at))
     server.chmod(server.stat().st_mode | stat.S_IXUSR)
-    options = ServeOptions(free_port(), free_port(), free_port(), folder, 1, host)
+    options = ServeOptions(*free_ports(3), folder, 1, host)
     console = Console(file=io.StringIO(), width=200)
     config = RuntimeConfig(model="moondream2", device=device)
     said: Any = console.file
     has_ended = threading.Event()
 
     def end() -> None:
-        until(lambda: last in said.getvalue() or has_ended.is_set(), 30)
+        until(lambda: last in said.getvalue() or has_ended.is_set())
         if not has_ended.is_set():
             os.kill(os.getpid(), signal.SIGTERM)
 

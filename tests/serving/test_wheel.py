@@ -15,7 +15,8 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import pytest
-from triton_server import free_ports, port_flags, until
+from free_ports import free_ports
+from triton_server import port_flags, until
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ("pyproject.toml", "setup.py", "README.md", "LICENSE", "kestrel_core", "client", "gateway", "tools")
@@ -78,7 +79,7 @@ def serving(venv: Path, tmp_path: Path) -> Iterator[str]:
             stderr=output,
         )
     try:
-        until(lambda: b"Ctrl-C ends it" in log.read_bytes() or process.poll() is not None, 90)
+        until(lambda: b"Ctrl-C ends it" in log.read_bytes() or process.poll() is not None, 180)
         assert process.poll() is None, log.read_text()
         yield log.read_text()
     finally:

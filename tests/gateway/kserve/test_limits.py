@@ -46,6 +46,7 @@ def two_keys(tmp_path: Path) -> Path:
 
 def test_a_key_is_asked_for_before_anything_is_read(keys: Path) -> None:
     with guarding(api_keys=keys) as guard:
+        assert guard.stub.ModelReady(service_pb2.ModelReadyRequest(name="moondream"), timeout=30).ready
         for metadata in ((), (("authorization", "Bearer nobody"),)):
             for call in (guard.stream, lambda m, **more: guard.stub.ModelInfer(m, timeout=30, **more)):
                 with pytest.raises(grpc.RpcError) as raised:
@@ -54,7 +55,6 @@ def test_a_key_is_asked_for_before_anything_is_read(keys: Path) -> None:
         with pytest.raises(grpc.RpcError) as raised:
             guard.stub.ModelMetadata(service_pb2.ModelMetadataRequest(name="moondream"), timeout=30)
         assert raised.value.code() is grpc.StatusCode.UNAUTHENTICATED
-        assert guard.stub.ModelReady(service_pb2.ModelReadyRequest(name="moondream"), timeout=30).ready
         assert guard.gateway.upstream.asked == []
 
 
