@@ -26,9 +26,8 @@ class Allowance:
         self._places_per_s = PLACES * max_hang_ups_per_s  # that come back
         self._clock = clock
         self._open = ByCaller()
-        self._kept: dict[
-            str, tuple[float, float]
-        ] = {}  # places of unfinished requests, and when they were so many
+        # Places of unfinished requests, and when they were so many.
+        self._kept: dict[str, tuple[float, float]] = {}
         self._refused: set[str] = set()  # callers who had no place left when they last asked
 
     @contextmanager
