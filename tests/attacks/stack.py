@@ -70,6 +70,14 @@ class Stack:
         assert regions, "the server and its stub share some at any time"
         return found | {"regions of shared memory": len(regions)}
 
+    def memory(self) -> int:
+        """Bytes of all processes; what they share counts once."""
+        sizes = []
+        for pid in self.processes().values():
+            text = Path(f"/proc/{pid}/smaps_rollup").read_text()
+            sizes += [int(line.split()[1]) for line in text.splitlines() if line.startswith("Pss:")]
+        return 1024 * sum(sizes)
+
     def await_idle(self, before: dict[str, int], within_s: float = 60.0, slack: int = 0) -> None:
         """Nothing is asked, waits or runs, no page is held, and all that was taken is given back."""
         until(self.served.is_idle, within_s)

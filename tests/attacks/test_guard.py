@@ -32,6 +32,7 @@ pytestmark = pytest.mark.triton
 
 LARGE = ("64 MB", "300 MB", "a million")
 TIMES = 2
+MAX_GROWTH = 100 * 2**20  # after requests of 64 and of 300 MB
 
 
 def cases(wanted: bool) -> list[object]:
@@ -57,10 +58,11 @@ def test_what_harms_triton_is_refused_before_it(shared: Stack, attack: Attack) -
 @pytest.mark.attacks
 @pytest.mark.parametrize("attack", cases(True))
 def test_what_is_large_is_refused_before_it(shared: Stack, attack: Attack) -> None:
-    before = shared.processes()
+    before, size = shared.processes(), shared.memory()
     with shared.undisturbed():
         assert asyncio.run(at_once(attack, shared.attacker)) <= attack.right
     assert shared.processes() == before
+    assert shared.memory() - size < MAX_GROWTH
 
 
 def test_twenty_crashing_requests_crash_nothing(shared: Stack) -> None:

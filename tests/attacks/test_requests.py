@@ -11,6 +11,7 @@ pytestmark = pytest.mark.triton
 
 LARGE = ("64 MB", "300 MB", "700 at once")  # some seconds each
 TIMES = 2
+MAX_GROWTH = 100 * 2**20  # after requests of 64 and of 300 MB
 
 
 def cases(wanted: bool) -> list[object]:
@@ -36,7 +37,8 @@ def test_an_attack_ends_as_it_must_and_disturbs_nobody(shared: Stack, attack: At
 @pytest.mark.attacks
 @pytest.mark.parametrize("attack", cases(True))
 def test_a_large_attack_ends_as_it_must_and_disturbs_nobody(shared: Stack, attack: Attack) -> None:
-    before = shared.processes()
+    before, size = shared.processes(), shared.memory()
     with shared.undisturbed():
         assert asyncio.run(at_once(attack, shared)) <= attack.right
     assert shared.processes() == before
+    assert shared.memory() - size < MAX_GROWTH

@@ -1,14 +1,17 @@
 """Which tests prove that what was once found in an attack is mended, one row for each finding.
 
+docs/attacks.md tells for each row what happened before, and what happens now.
 Most are attacks of this folder. What concerns processes and not requests is tested where they are supervised.
 """
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
 
 TESTS = Path(__file__).parents[1]
+PAGE = TESTS.parent / "docs/attacks.md"
 ROWS = {
     "overflowing shapes": (
         "attacks/test_guard.py::test_what_harms_triton_is_refused_before_it",
@@ -84,6 +87,8 @@ ROWS = {
         "attacks/test_numbers.py::test_a_number_beyond_its_type_is_refused_and_not_cut",
         "serving/test_supervisor.py::test_a_server_is_found_ready_where_it_listens",
         "serving/test_serve.py::test_a_machine_without_shared_memory_is_told_so",
+        "attacks/test_floods.py::test_of_seven_hundred_at_once_each_is_answered_right_or_told_to_wait",
+        "intake/test_checksums.py::test_a_flipped_bit_is_found_wherever_the_sum_is_recorded",
     ),
 }
 
@@ -94,3 +99,11 @@ def test_every_finding_has_a_test_that_is_there(row: str) -> None:
         file, _, name = named.partition("::")
         tree = ast.parse((TESTS / file).read_text())
         assert name in {it.name for it in tree.body if isinstance(it, ast.FunctionDef)}, named
+
+
+def test_the_page_tells_of_every_finding_and_names_its_tests() -> None:
+    lines = [line.split(" | ") for line in PAGE.read_text().splitlines() if re.match(r"\| \d", line)]
+    assert [cells[0].partition(" ")[2].partition(" ")[2] for cells in lines] == [*ROWS]
+    for cells, tests in zip(lines, ROWS.values(), strict=True):
+        named = re.findall(r"`(test_\w+)`", cells[1])
+        assert named and {*named} <= {test.partition("::")[2] for test in tests}

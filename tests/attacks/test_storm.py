@@ -37,15 +37,6 @@ def test_in_a_storm_every_answer_is_the_one_asked_alone(shared: Stack) -> None:
     assert shared.processes() == processes
 
 
-def memory(stack: Stack) -> int:
-    """Of all processes, without what they share."""
-    sizes = []
-    for pid in stack.processes().values():
-        text = Path(f"/proc/{pid}/smaps_rollup").read_text()
-        sizes += [int(line.split()[1]) for line in text.splitlines() if line.startswith("Pss:")]
-    return 1024 * sum(sizes)
-
-
 def test_a_soak_with_kills_gives_right_answers_and_does_not_grow(
     tmp_path: Path, pytestconfig: pytest.Config
 ) -> None:
@@ -74,7 +65,7 @@ async def soak(storm: Storm, it: Stack, seconds: float, sizes: list[int]) -> Non
     is_back = asyncio.Event()
     load = asyncio.create_task(storm.rage(CALLERS // 4, is_back.is_set))
     await asyncio.sleep(seconds)
-    sizes.append(memory(it))
+    sizes.append(it.memory())
     stub = it.processes()["stub"]
     os.kill(stub, signal.SIGKILL)
     await asyncio.to_thread(until, lambda: is_answering(it, stub), 60)

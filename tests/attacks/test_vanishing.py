@@ -14,7 +14,8 @@ from kestrel_tools.bench.attack_doors import head
 pytestmark = [pytest.mark.triton, pytest.mark.attacks]
 
 MANY = 12
-LONG = {"question": "Tell me everything.", "settings": {"max_tokens": 700, "temperature": 1.5, "seed": 1}}
+# So hot that no answer ends by itself: uncancelled, they take more than a minute.
+LONG = {"question": "Tell me everything.", "settings": {"max_tokens": 700, "temperature": 100, "seed": 1}}
 BODY = json.dumps(LONG).encode()
 STREAMED = json.dumps(LONG | {"stream": True}).encode()
 
