@@ -18,6 +18,7 @@ ROWS = {
         "attacks/test_guard.py::test_twenty_crashing_requests_crash_nothing",
     ),
     "a supervisor that gives up": (
+        "attacks/test_guard.py::test_twenty_crashing_requests_crash_nothing",
         "attacks/test_faults.py::test_seven_crashes_in_a_row_do_not_end_the_service",
         "serving/test_restarts.py::test_pauses_grow_to_five_minutes_and_no_further",
         "serving/test_supervisor.py::"
@@ -26,11 +27,14 @@ ROWS = {
     ),
     "deep JSON": ("attacks/test_requests.py::test_an_attack_ends_as_it_must_and_disturbs_nobody",),
     "long texts": (
+        "serving/test_edges.py::test_texts_that_are_too_long_are_refused_by_name",
         "attacks/test_requests.py::test_an_attack_ends_as_it_must_and_disturbs_nobody",
         "attacks/test_requests.py::test_a_large_attack_ends_as_it_must_and_disturbs_nobody",
         "attacks/test_guard.py::test_what_is_large_is_refused_before_it",
     ),
-    "Triton's error header": ("attacks/test_guard.py::test_what_harms_triton_is_refused_before_it",),
+    "Triton's error header": (
+        "attacks/test_guard.py::test_errors_on_many_streams_with_triton_s_header_harm_nobody",
+    ),
     "open administration": (
         "attacks/test_requests.py::test_an_attack_ends_as_it_must_and_disturbs_nobody",
         "attacks/test_guard.py::test_what_harms_triton_is_refused_before_it",
@@ -55,7 +59,12 @@ ROWS = {
         "attacks/test_requests.py::test_a_large_attack_ends_as_it_must_and_disturbs_nobody",
         "attacks/test_guard.py::test_what_is_large_is_refused_before_it",
     ),
-    "costly pictures": ("attacks/test_requests.py::test_an_attack_ends_as_it_must_and_disturbs_nobody",),
+    "costly pictures": (
+        "attacks/test_requests.py::test_an_attack_ends_as_it_must_and_disturbs_nobody",
+        "intake/test_image_limits.py::test_a_few_bytes_that_claim_many_pixels_are_refused_by_cost",
+        "loop/test_costly_pictures.py::"
+        "test_a_cheap_picture_is_answered_while_costly_ones_would_keep_all_workers",
+    ),
     "log floods": (
         "attacks/test_numbers.py::test_a_picture_whose_decoder_talks_does_not_fill_the_log",
         "attacks/test_faults.py::test_without_descriptors_the_log_is_not_flooded_and_answers_come_back",

@@ -94,9 +94,10 @@ def test_whoever_goes_leaves_nothing_behind(
     shared: Stack, phase: Callable[[Stack, socket.socket], None], by_reset: bool
 ) -> None:
     before, processes = shared.footprint(), shared.processes()
-    doors = [socket.create_connection(("127.0.0.1", shared.attacker.port), timeout=60) for _ in range(MANY)]
-    for door in doors:
-        phase(shared, door)
+    doors = []
+    for _ in range(MANY):
+        doors.append(socket.create_connection(("127.0.0.1", shared.attacker.port), timeout=60))
+        phase(shared, doors[-1])
     for door in doors:
         if by_reset:
             door.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
