@@ -28,6 +28,7 @@ PAGES = (
     "docs/gateway.md",
     "docs/finetune.md",
     "docs/operations.md",
+    "docs/attacks.md",
     "SECURITY.md",
     "client/README.md",
     "docker/README.md",

@@ -70,6 +70,17 @@ class Stack:
         assert regions, "the server and its stub share some at any time"
         return found | {"regions of shared memory": len(regions)}
 
+    def sizes(self) -> dict[str, int]:
+        """Bytes of memory by role; what several share is divided among them."""
+        found = {}
+        for name, pid in self.processes().items():
+            lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+            [found[name]] = [1024 * int(line.split()[1]) for line in lines if line.startswith("Pss:")]
+        return found
+
+    def memory(self) -> int:
+        return sum(self.sizes().values())
+
     def await_idle(self, before: dict[str, int], within_s: float = 60.0, slack: int = 0) -> None:
         """Nothing is asked, waits or runs, no page is held, and all that was taken is given back."""
         until(self.served.is_idle, within_s)

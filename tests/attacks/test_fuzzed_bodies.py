@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from kestrel_core.protocol.fields import BY_NAME
 
-FEW, MANY = 60, 20_000
+FEW, MANY = 60, 6_000
 PATHS = (
     *(f"/v1/{skill}" for skill in ("query", "caption", "detect", "point", "segment")),
     "/v1/chat/completions",

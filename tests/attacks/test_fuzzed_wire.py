@@ -13,7 +13,7 @@ from kestrel_core.protocol.errors import KestrelError, error_from_text
 from kestrel_core.protocol.fields import BY_NAME, PARAMETERS, Field
 from kestrel_core.protocol.wire import decode_request, decode_response
 
-FEW, MANY = 60, 30_000
+FEW, MANY = 60, 10_000
 FLOATS = st.lists(st.floats(width=32), max_size=3)
 STRINGS = st.lists(st.binary(max_size=40) | st.text(max_size=20).map(str.encode), max_size=20)
 WHOLE = {"INT32": 31, "INT64": 63}

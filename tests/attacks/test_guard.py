@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import tritonclient.grpc.aio as grpcclient
 from attacks.stack import Stack
+from triton_server import until
 
 from kestrel_tools.bench.attack_doors import (
     STREAM_INFER,
@@ -23,6 +24,7 @@ from kestrel_tools.bench.attack_requests import (
     ATTACKS,
     GENERATE,
     Attack,
+    error_header,
     infer_request,
     overflowing_shape,
     tensor,
@@ -32,6 +34,7 @@ pytestmark = pytest.mark.triton
 
 LARGE = ("64 MB", "300 MB", "a million")
 TIMES = 2
+MAX_GROWTH = 200 * 2**20  # after requests of 64 and of 300 MB
 
 
 def cases(wanted: bool) -> list[object]:
@@ -57,10 +60,11 @@ def test_what_harms_triton_is_refused_before_it(shared: Stack, attack: Attack) -
 @pytest.mark.attacks
 @pytest.mark.parametrize("attack", cases(True))
 def test_what_is_large_is_refused_before_it(shared: Stack, attack: Attack) -> None:
-    before = shared.processes()
+    before, size = shared.processes(), shared.memory()
     with shared.undisturbed():
         assert asyncio.run(at_once(attack, shared.attacker)) <= attack.right
     assert shared.processes() == before
+    until(lambda: shared.memory() - size < MAX_GROWTH, 30)
 
 
 def test_twenty_crashing_requests_crash_nothing(shared: Stack) -> None:
@@ -72,6 +76,17 @@ def test_twenty_crashing_requests_crash_nothing(shared: Stack) -> None:
         return set(await asyncio.gather(*sent))
 
     assert asyncio.run(all_of_them()) == {"refused"}
+    assert shared.processes() == before
+
+
+def test_errors_on_many_streams_with_triton_s_header_harm_nobody(shared: Stack) -> None:
+    """Triton itself dies at the fifth or sixth."""
+    before = shared.processes()
+
+    async def one_after_another() -> set[str]:
+        return {await error_header(shared.attacker) for _ in range(12)}
+
+    assert asyncio.run(one_after_another()) == {"refused"}
     assert shared.processes() == before
 
 

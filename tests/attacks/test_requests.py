@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 from attacks.stack import Stack
+from triton_server import until
 
 from kestrel_tools.bench.attack_requests import ATTACKS, Attack
 
@@ -11,6 +12,7 @@ pytestmark = pytest.mark.triton
 
 LARGE = ("64 MB", "300 MB", "700 at once")  # some seconds each
 TIMES = 2
+MAX_GROWTH = 200 * 2**20  # after requests of 64 and of 300 MB
 
 
 def cases(wanted: bool) -> list[object]:
@@ -36,7 +38,8 @@ def test_an_attack_ends_as_it_must_and_disturbs_nobody(shared: Stack, attack: At
 @pytest.mark.attacks
 @pytest.mark.parametrize("attack", cases(True))
 def test_a_large_attack_ends_as_it_must_and_disturbs_nobody(shared: Stack, attack: Attack) -> None:
-    before = shared.processes()
+    before, size = shared.processes(), shared.memory()
     with shared.undisturbed():
         assert asyncio.run(at_once(attack, shared)) <= attack.right
     assert shared.processes() == before
+    until(lambda: shared.memory() - size < MAX_GROWTH, 30)

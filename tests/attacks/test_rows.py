@@ -1,20 +1,24 @@
 """Which tests prove that what was once found in an attack is mended, one row for each finding.
 
+docs/attacks.md tells for each row what happened before, and what happens now.
 Most are attacks of this folder. What concerns processes and not requests is tested where they are supervised.
 """
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
 
 TESTS = Path(__file__).parents[1]
+PAGE = TESTS.parent / "docs/attacks.md"
 ROWS = {
     "overflowing shapes": (
         "attacks/test_guard.py::test_what_harms_triton_is_refused_before_it",
         "attacks/test_guard.py::test_twenty_crashing_requests_crash_nothing",
     ),
     "a supervisor that gives up": (
+        "attacks/test_guard.py::test_twenty_crashing_requests_crash_nothing",
         "attacks/test_faults.py::test_seven_crashes_in_a_row_do_not_end_the_service",
         "serving/test_restarts.py::test_pauses_grow_to_five_minutes_and_no_further",
         "serving/test_supervisor.py::"
@@ -23,11 +27,14 @@ ROWS = {
     ),
     "deep JSON": ("attacks/test_requests.py::test_an_attack_ends_as_it_must_and_disturbs_nobody",),
     "long texts": (
+        "serving/test_edges.py::test_texts_that_are_too_long_are_refused_by_name",
         "attacks/test_requests.py::test_an_attack_ends_as_it_must_and_disturbs_nobody",
         "attacks/test_requests.py::test_a_large_attack_ends_as_it_must_and_disturbs_nobody",
         "attacks/test_guard.py::test_what_is_large_is_refused_before_it",
     ),
-    "Triton's error header": ("attacks/test_guard.py::test_what_harms_triton_is_refused_before_it",),
+    "Triton's error header": (
+        "attacks/test_guard.py::test_errors_on_many_streams_with_triton_s_header_harm_nobody",
+    ),
     "open administration": (
         "attacks/test_requests.py::test_an_attack_ends_as_it_must_and_disturbs_nobody",
         "attacks/test_guard.py::test_what_harms_triton_is_refused_before_it",
@@ -52,10 +59,15 @@ ROWS = {
         "attacks/test_requests.py::test_a_large_attack_ends_as_it_must_and_disturbs_nobody",
         "attacks/test_guard.py::test_what_is_large_is_refused_before_it",
     ),
-    "costly pictures": ("attacks/test_requests.py::test_an_attack_ends_as_it_must_and_disturbs_nobody",),
+    "costly pictures": (
+        "attacks/test_requests.py::test_an_attack_ends_as_it_must_and_disturbs_nobody",
+        "intake/test_image_limits.py::test_a_few_bytes_that_claim_many_pixels_are_refused_by_cost",
+        "loop/test_costly_pictures.py::"
+        "test_a_cheap_picture_is_answered_while_costly_ones_would_keep_all_workers",
+    ),
     "log floods": (
         "attacks/test_numbers.py::test_a_picture_whose_decoder_talks_does_not_fill_the_log",
-        "attacks/test_faults.py::test_without_descriptors_nothing_dies_and_the_log_is_not_flooded",
+        "attacks/test_faults.py::test_without_descriptors_the_log_is_not_flooded_and_answers_come_back",
     ),
     "orphans": (
         "serving/test_supervision.py::"
@@ -84,6 +96,8 @@ ROWS = {
         "attacks/test_numbers.py::test_a_number_beyond_its_type_is_refused_and_not_cut",
         "serving/test_supervisor.py::test_a_server_is_found_ready_where_it_listens",
         "serving/test_serve.py::test_a_machine_without_shared_memory_is_told_so",
+        "attacks/test_floods.py::test_of_seven_hundred_at_once_each_is_answered_right_or_told_to_wait",
+        "intake/test_checksums.py::test_a_flipped_bit_is_found_wherever_the_sum_is_recorded",
     ),
 }
 
@@ -94,3 +108,11 @@ def test_every_finding_has_a_test_that_is_there(row: str) -> None:
         file, _, name = named.partition("::")
         tree = ast.parse((TESTS / file).read_text())
         assert name in {it.name for it in tree.body if isinstance(it, ast.FunctionDef)}, named
+
+
+def test_the_page_tells_of_every_finding_and_names_its_tests() -> None:
+    lines = [line.split(" | ") for line in PAGE.read_text().splitlines() if re.match(r"\| \d+ ", line)]
+    assert [cells[0].partition(" ")[2].partition(" ")[2] for cells in lines] == [*ROWS]
+    for cells, tests in zip(lines, ROWS.values(), strict=True):
+        named = re.findall(r"`(test_\w+)`", cells[1])
+        assert named and {*named} <= {test.partition("::")[2] for test in tests}

@@ -37,22 +37,13 @@ def test_in_a_storm_every_answer_is_the_one_asked_alone(shared: Stack) -> None:
     assert shared.processes() == processes
 
 
-def memory(stack: Stack) -> int:
-    """Of all processes, without what they share."""
-    sizes = []
-    for pid in stack.processes().values():
-        text = Path(f"/proc/{pid}/smaps_rollup").read_text()
-        sizes += [int(line.split()[1]) for line in text.splitlines() if line.startswith("Pss:")]
-    return 1024 * sum(sizes)
-
-
 def test_a_soak_with_kills_gives_right_answers_and_does_not_grow(
     tmp_path: Path, pytestconfig: pytest.Config
 ) -> None:
     """The stub is killed every three minutes; memory is compared just before each kill, at equal ages."""
     seconds = pytestconfig.getoption("--seconds")
     kill_every_s = min(KILL_EVERY_S, seconds / 3)
-    sizes = list[int]()
+    sizes = list[dict[str, int]]()
     with stack(tmp_path) as it:
         storm = Storm(it.user, mixed_calls(60))
         asyncio.run(storm.learn())
@@ -64,17 +55,20 @@ def test_a_soak_with_kills_gives_right_answers_and_does_not_grow(
             now = time.monotonic()
         until(it.served.is_idle, 60)
     counts = storm.told.counts
-    print(f"{counts}; MiB before each kill: {[size // 2**20 for size in sizes]}")
+    for size in sizes:
+        print("before a kill, MiB:", {name: number >> 20 for name, number in size.items()})
+    print(counts)
     assert counts["wrong"] == counts["hung"] == 0, storm.told
-    assert max(sizes[1:]) - sizes[0] <= MAX_GROWTH
+    first, *others = (sum(size.values()) for size in sizes)
+    assert max(others) - first <= MAX_GROWTH
 
 
-async def soak(storm: Storm, it: Stack, seconds: float, sizes: list[int]) -> None:
+async def soak(storm: Storm, it: Stack, seconds: float, sizes: list[dict[str, int]]) -> None:
     """Load for so long; then the stub is killed under it, and the load goes on until it answers again."""
     is_back = asyncio.Event()
     load = asyncio.create_task(storm.rage(CALLERS // 4, is_back.is_set))
     await asyncio.sleep(seconds)
-    sizes.append(memory(it))
+    sizes.append(it.sizes())
     stub = it.processes()["stub"]
     os.kill(stub, signal.SIGKILL)
     await asyncio.to_thread(until, lambda: is_answering(it, stub), 60)

@@ -14,7 +14,8 @@ from kestrel_tools.bench.attack_doors import head
 pytestmark = [pytest.mark.triton, pytest.mark.attacks]
 
 MANY = 12
-LONG = {"question": "Tell me everything.", "settings": {"max_tokens": 700, "temperature": 1.5, "seed": 1}}
+# So hot that no answer ends by itself: uncancelled, they take more than a minute.
+LONG = {"question": "Tell me everything.", "settings": {"max_tokens": 700, "temperature": 100, "seed": 1}}
 BODY = json.dumps(LONG).encode()
 STREAMED = json.dumps(LONG | {"stream": True}).encode()
 
@@ -93,9 +94,10 @@ def test_whoever_goes_leaves_nothing_behind(
     shared: Stack, phase: Callable[[Stack, socket.socket], None], by_reset: bool
 ) -> None:
     before, processes = shared.footprint(), shared.processes()
-    doors = [socket.create_connection(("127.0.0.1", shared.attacker.port), timeout=60) for _ in range(MANY)]
-    for door in doors:
-        phase(shared, door)
+    doors = []
+    for _ in range(MANY):
+        doors.append(socket.create_connection(("127.0.0.1", shared.attacker.port), timeout=60))
+        phase(shared, doors[-1])
     for door in doors:
         if by_reset:
             door.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from triton_server import free_ports, port_flags
 
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.triton import ports, serve
@@ -41,17 +42,17 @@ def test_on_this_machine_alone_triton_has_the_ports_that_were_given(started: Sta
 
 
 def test_on_any_other_host_the_gateway_has_them_and_triton_stays_behind(started: Started) -> None:
-    given = ["--http-port=18000", "--grpc-port=18001", "--metrics-port=18002", "--port=18080"]
-    _, options, _ = started("--demo", "--host=0.0.0.0", *given)
+    http, grpc, metrics, port = given = free_ports(4)
+    _, options, _ = started("--demo", "--host=0.0.0.0", *port_flags(given))
     gateway = of_gateway(options)
-    assert (gateway.host, gateway.port) == ("0.0.0.0", 18080)
-    assert (gateway.kserve_http_port, gateway.kserve_grpc_port) == (18000, 18001)
+    assert (gateway.host, gateway.port) == ("0.0.0.0", port)
+    assert (gateway.kserve_http_port, gateway.kserve_grpc_port) == (http, grpc)
     flags = triton_flags(options, CPU, None)
     assert not any("0.0.0.0" in flag for flag in flags)
     assert {f"--{name}-address=127.0.0.1" for name in ("http", "grpc", "metrics")} <= set(flags)
-    assert not {18000, 18001, 18080} & {options.http_port, options.grpc_port}
+    assert not {http, grpc, port} & {options.http_port, options.grpc_port}
     assert gateway.upstreams == (f"127.0.0.1:{options.grpc_port}",)
-    assert gateway.engine_metrics == "http://127.0.0.1:18002/metrics"
+    assert gateway.engine_metrics == f"http://127.0.0.1:{metrics}/metrics"
 
 
 def test_for_a_balancer_on_this_machine_triton_is_put_behind_here_too(started: Started) -> None:
@@ -139,8 +140,9 @@ def test_ports_behind_the_gateway_are_free_and_no_outgoing_connection_takes_them
 
 
 def test_the_banner_names_what_clients_can_reach(started: Started) -> None:
-    given = ["--http-port=18000", "--grpc-port=18001", "--metrics-port=18002", "--port=18080"]
-    _, options, _ = started("--demo", "--host=0.0.0.0", *given)
+    http, grpc, metrics, port = given = free_ports(4)
+    _, options, _ = started("--demo", "--host=0.0.0.0", *port_flags(given))
     text = banner("model", CPU, 1.0, options, ())
-    assert "gateway 18080, http 18000, grpc 18001, on 0.0.0.0; metrics 18002, on 127.0.0.1\n" in text
-    assert "--url localhost:18001 " in text and str(options.grpc_port) not in text
+    listening = f"gateway {port}, http {http}, grpc {grpc}, on 0.0.0.0; metrics {metrics}, on 127.0.0.1\n"
+    assert listening in text
+    assert f"--url localhost:{grpc} " in text and str(options.grpc_port) not in text

@@ -85,7 +85,8 @@ class Answering:
         except ClientGone:
             raise
         except KestrelError as raised:
-            error = raised
+            # With its traceback it would hold this frame, and so the message, until cycles are looked for.
+            error = raised.with_traceback(None)
         except Exception as raised:
             log.exception("request %s failed", visit.request_id)
             error = EngineFailed(f"the gateway failed ({type(raised).__name__}); ask again")

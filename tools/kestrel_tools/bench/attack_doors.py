@@ -119,11 +119,12 @@ async def call_grpc(
     compression: Any = None,
     method: str = STREAM_INFER,
     read: Callable[[bytes], Any] = service_pb2.ModelStreamInferResponse.FromString,
+    times: int = 1,
 ) -> Outcome:
-    """One message on a stream of its own, which is read to its end."""
+    """One message, so many times, on a stream of its own, which is read to its end."""
     async with grpc_channel(target) as channel:
         call = channel.stream_stream(method, request_serializer=None, response_deserializer=None)(
-            iter([message]), metadata=(*metadata(target), *more), compression=compression
+            iter([message] * times), metadata=(*metadata(target), *more), compression=compression
         )
         try:
             errors = [getattr(read(answer), "error_message", "") async for answer in call]

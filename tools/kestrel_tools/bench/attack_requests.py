@@ -136,8 +136,9 @@ def many_stops() -> bytes:
 
 
 async def error_header(target: Target) -> Outcome:
+    """Several errors on one stream: by this header Triton ends it at the first, and itself at others."""
     message = infer_request(SKILL=b"nothing of ours").SerializeToString()
-    return await call_grpc(target, message, (("triton_grpc_error", "true"),))
+    return await call_grpc(target, message, (("triton_grpc_error", "true"),), times=3)
 
 
 async def administer_http(target: Target, path: str) -> Outcome:
