@@ -22,7 +22,7 @@ NOUNS = {
     "cross": Noun("croix", True),
     "heart": Noun("cœur", False),
     "ring": Noun("anneau", False),
-    "diamond": Noun("losange", False),
+    "diamond": Noun("diamant", False),
     "shape": Noun("forme", True),
     "object": Noun("objet", False),
     "thing": Noun("chose", True),
@@ -46,16 +46,17 @@ ADJECTIVES = {
     "big": ("grand", "grande"),
 }
 NUMBERS = ("zéro", "un", "deux", "trois", "quatre", "cinq", "six", "sept", "huit")
+# As short as the model's own: "en haut à gauche" is decided one word later than "top left".
 PLACES = {
-    "top left": "en haut à gauche",
-    "top": "en haut",
-    "top right": "en haut à droite",
-    "left": "à gauche",
-    "center": "au centre",
-    "right": "à droite",
-    "bottom left": "en bas à gauche",
-    "bottom": "en bas",
-    "bottom right": "en bas à droite",
+    "top left": "haut gauche",
+    "top": "haut",
+    "top right": "haut droite",
+    "left": "gauche",
+    "center": "centre",
+    "right": "droite",
+    "bottom left": "bas gauche",
+    "bottom": "bas",
+    "bottom right": "bas droite",
 }
 
 
