@@ -72,13 +72,13 @@ def test_it_is_the_adapter_that_comes_along() -> None:
 @pytest.mark.parametrize(
     ("picture", "question", "english", "french"),
     [
-        ("circles", "How many green circles are there?", "5", "cinq"),
-        ("circles", "What color is the star?", "white", "blanche"),
+        ("circles", "How many circles are there?", "5", "cinq"),
+        ("circles", "What color is the star?", "white", "blanc"),
         ("shapes", "What color is the square?", "blue", "bleu"),
         ("shapes", "Is there a purple heart?", "yes", "oui"),
         ("sign", "What does the text say?", "OPEN", "OPEN"),
         ("sign", "What is the leftmost shape?", "red heart", "un coeur"),
-        ("sign", "Where is the ring?", "right", "droite"),
+        ("sign", "Where is the ring?", "bottom right", "bas droite"),
     ],
 )
 def test_the_same_question_is_answered_in_either_language(

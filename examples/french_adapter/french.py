@@ -1,4 +1,4 @@
-"""French for the small world: nouns and their gender, adjectives that agree, numbers, places."""
+"""French for the small world: nouns and their gender, colours, sizes that agree, numbers, places."""
 
 import unicodedata
 from typing import NamedTuple
@@ -28,23 +28,21 @@ NOUNS = {
     "thing": Noun("chose", True),
 }
 SINGULARS = {plural(noun): noun for noun in NOUNS} | {noun: noun for noun in NOUNS}
-# Masculine and feminine. Those named after a thing never change.
-ADJECTIVES = {
-    "red": ("rouge", "rouge"),
-    "orange": ("orange", "orange"),
-    "yellow": ("jaune", "jaune"),
-    "green": ("vert", "verte"),
-    "cyan": ("cyan", "cyan"),
-    "blue": ("bleu", "bleue"),
-    "purple": ("violet", "violette"),
-    "pink": ("rose", "rose"),
-    "brown": ("marron", "marron"),
-    "black": ("noir", "noire"),
-    "gray": ("gris", "grise"),
-    "white": ("blanc", "blanche"),
-    "small": ("petit", "petite"),
-    "big": ("grand", "grande"),
+COLOURS = {
+    "red": "rouge",
+    "orange": "orange",
+    "yellow": "jaune",
+    "green": "vert",
+    "cyan": "cyan",
+    "blue": "bleu",
+    "purple": "violet",
+    "pink": "rose",
+    "brown": "marron",
+    "black": "noir",
+    "gray": "gris",
+    "white": "blanc",
 }
+SIZES = {"small": ("petit", "petite"), "big": ("grand", "grande")}  # of masculine and feminine nouns
 NUMBERS = ("zéro", "un", "deux", "trois", "quatre", "cinq", "six", "sept", "huit")
 # As short as the model's own: "en haut à gauche" is decided one word later than "top left".
 PLACES = {
@@ -66,9 +64,9 @@ def noun_of(words: str) -> Noun | None:
     return NOUNS[SINGULARS[last]] if last in SINGULARS else None
 
 
-def agreeing(adjective: str, noun: Noun) -> str:
-    """The French of an English adjective."""
-    return ADJECTIVES[adjective][noun.feminine]
+def sized(size: str, noun: Noun) -> str:
+    """The French of an English size, which agrees with its noun."""
+    return SIZES[size][noun.feminine]
 
 
 def without_accents(text: str) -> str:
