@@ -20,7 +20,7 @@ from .packing import pack
 from .parameters import Parameters
 
 AVERAGED = 20  # steps of the training loss that is shown
-# Adam's memory of squared gradients is 50 steps long, not 1,000: a training of an adapter may have hardly more.
+# Adam remembers squared gradients for 50 steps, not 1,000: a training of an adapter may have hardly more.
 BETAS = (0.9, 0.98)
 
 
