@@ -1,4 +1,4 @@
-"""French for the small world: nouns and their gender, adjectives that agree, numbers, places."""
+"""French for the small world: nouns and their gender, colours, sizes that agree, numbers, places."""
 
 import unicodedata
 from typing import NamedTuple
@@ -22,40 +22,39 @@ NOUNS = {
     "cross": Noun("croix", True),
     "heart": Noun("cœur", False),
     "ring": Noun("anneau", False),
-    "diamond": Noun("losange", False),
+    "diamond": Noun("diamant", False),
     "shape": Noun("forme", True),
     "object": Noun("objet", False),
     "thing": Noun("chose", True),
 }
 SINGULARS = {plural(noun): noun for noun in NOUNS} | {noun: noun for noun in NOUNS}
-# Masculine and feminine. Those named after a thing never change.
-ADJECTIVES = {
-    "red": ("rouge", "rouge"),
-    "orange": ("orange", "orange"),
-    "yellow": ("jaune", "jaune"),
-    "green": ("vert", "verte"),
-    "cyan": ("cyan", "cyan"),
-    "blue": ("bleu", "bleue"),
-    "purple": ("violet", "violette"),
-    "pink": ("rose", "rose"),
-    "brown": ("marron", "marron"),
-    "black": ("noir", "noire"),
-    "gray": ("gris", "grise"),
-    "white": ("blanc", "blanche"),
-    "small": ("petit", "petite"),
-    "big": ("grand", "grande"),
+COLOURS = {
+    "red": "rouge",
+    "orange": "orange",
+    "yellow": "jaune",
+    "green": "vert",
+    "cyan": "cyan",
+    "blue": "bleu",
+    "purple": "violet",
+    "pink": "rose",
+    "brown": "marron",
+    "black": "noir",
+    "gray": "gris",
+    "white": "blanc",
 }
+SIZES = {"small": ("petit", "petite"), "big": ("grand", "grande")}  # of masculine and feminine nouns
 NUMBERS = ("zéro", "un", "deux", "trois", "quatre", "cinq", "six", "sept", "huit")
+# As short as the model's own: "en haut à gauche" is decided one word later than "top left".
 PLACES = {
-    "top left": "en haut à gauche",
-    "top": "en haut",
-    "top right": "en haut à droite",
-    "left": "à gauche",
-    "center": "au centre",
-    "right": "à droite",
-    "bottom left": "en bas à gauche",
-    "bottom": "en bas",
-    "bottom right": "en bas à droite",
+    "top left": "haut gauche",
+    "top": "haut",
+    "top right": "haut droite",
+    "left": "gauche",
+    "center": "centre",
+    "right": "droite",
+    "bottom left": "bas gauche",
+    "bottom": "bas",
+    "bottom right": "bas droite",
 }
 
 
@@ -65,9 +64,9 @@ def noun_of(words: str) -> Noun | None:
     return NOUNS[SINGULARS[last]] if last in SINGULARS else None
 
 
-def agreeing(adjective: str, noun: Noun) -> str:
-    """The French of an English adjective."""
-    return ADJECTIVES[adjective][noun.feminine]
+def sized(size: str, noun: Noun) -> str:
+    """The French of an English size, which agrees with its noun."""
+    return SIZES[size][noun.feminine]
 
 
 def without_accents(text: str) -> str:

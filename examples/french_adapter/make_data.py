@@ -84,7 +84,7 @@ def main() -> None:
     )
     parser.add_argument("folder", type=Path)
     parser.add_argument("--pictures", type=int, default=400, help="to train on (%(default)s)")
-    parser.add_argument("--eval-pictures", type=int, default=100, help="to score (%(default)s)")
+    parser.add_argument("--eval-pictures", type=int, default=40, help="to score (%(default)s)")
     options = parser.parse_args()
     (options.folder / "pictures").mkdir(parents=True, exist_ok=True)
     console = Console()

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from kestrel_tools.scenes.facts import Fact, facts
 from kestrel_tools.scenes.world import Scene
 
-from .french import NUMBERS, PLACES, Noun, agreeing, noun_of
+from .french import COLOURS, NUMBERS, PLACES, Noun, noun_of, sized
 
 YES_OR_NO = ("presence", "is colour", "relation", "has text")
 # How many of a kind are kept: fewer of what is learned fast.
@@ -46,8 +46,10 @@ def answer(fact: Fact) -> str:
     match fact.kind:
         case kind if kind in YES_OR_NO:
             return "oui" if fact.answer == "yes" else "non"
-        case "colour" | "size":
-            return agreeing(fact.answer, _named(_subject(fact)))
+        case "colour":
+            return COLOURS[fact.answer]  # the colour's name, which is masculine whatever has it
+        case "size":
+            return sized(fact.answer, _named(_subject(fact)))
         case "shape" | "extreme":
             return _named(fact.answer).a()
         case "place":

@@ -20,6 +20,8 @@ from .packing import pack
 from .parameters import Parameters
 
 AVERAGED = 20  # steps of the training loss that is shown
+# Adam remembers squared gradients for 50 steps, not 1,000: a training of an adapter may have hardly more.
+BETAS = (0.9, 0.98)
 
 
 @dataclass
@@ -45,7 +47,9 @@ class Trainer:
         network.requires_grad_(False)
         self.parameters = parameters
         self.tensors = [tensor for _, tensor in parameters.named()]
-        self.optimiser = torch.optim.AdamW(self.tensors, lr=options.lr, weight_decay=options.weight_decay)
+        self.optimiser = torch.optim.AdamW(
+            self.tensors, lr=options.lr, betas=BETAS, weight_decay=options.weight_decay
+        )
         self._network = network
         self._features = features
         self._options = options
