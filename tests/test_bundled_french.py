@@ -16,7 +16,7 @@ TINY = RuntimeConfig(model="moondream-tiny", device="cpu")
 SAMPLES = Path(__file__).parents[1] / "client/samples"
 FRENCH = {"adapter": "french", "temperature": 0.0}
 ENGLISH = {"temperature": 0.0}
-NUM_SCENES = 12  # new ones, with some 20 questions each
+NUM_SCENES = 8  # new ones, with some 20 questions each
 LEAST_RIGHT = 0.95
 
 
