@@ -100,7 +100,8 @@ def test_everything_comes_along(wheel: Path) -> None:
     expected |= {f"kestrel_client/samples/{path.name}" for path in (ROOT / "client/samples").iterdir()}
     pages = (ROOT / "gateway/kestrel_gateway").glob("*/static/*")
     expected |= {str(path.relative_to(ROOT / "gateway")) for path in pages}
-    expected |= {str(path.relative_to(ROOT)) for path in (ROOT / "kestrel_core/bundled").glob("*/*")}
+    bundled = (path for path in (ROOT / "kestrel_core/bundled").rglob("*") if path.is_file())
+    expected |= {str(path.relative_to(ROOT)) for path in bundled}
     pictures = (ROOT / "tools/kestrel_tools/doctor/pictures").iterdir()
     expected |= {f"kestrel_tools/doctor/pictures/{path.name}" for path in pictures}
     assert {name for name in packed if ".dist-info/" not in name} == expected
@@ -118,7 +119,8 @@ def test_it_is_the_wheel_that_is_tried(wheel: Path, venv: Path, tmp_path: Path) 
 
 def test_an_installed_wheel_serves_from_an_empty_folder(serving: str, tmp_path: Path) -> None:
     assert "CudaDriverHelper" not in serving
-    [curl] = [line for line in serving.splitlines() if "curl" in line]
-    assert json.loads(run(["sh", "-c", curl], tmp_path))["answer"] == "5"
+    [plain, french] = [line for line in serving.splitlines() if "curl" in line]
+    assert json.loads(run(["sh", "-c", plain], tmp_path))["answer"] == "5"
+    assert json.loads(run(["sh", "-c", french], tmp_path))["answer"] == "cinq"
     [client] = [line.strip() for line in serving.splitlines() if "kestrel-client" in line]
     assert "5" in run(["sh", "-c", client], tmp_path)
