@@ -155,12 +155,13 @@ class LimitedProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         if len(self.pipeline) >= MAX_PIPELINED:
             raise BadHttp("too many requests were sent before their turn; wait for answers")
-        self._path = self.url.partition(b"?")[0].decode("ascii", "replace")
+        path = self.url.partition(b"?")[0]
+        self._path = path.decode("ascii", "replace")
         if self.client is not None and (
             refusal := self.refusal_again(self._path, Headers(raw=self.headers), address_of(self.client[0]))
         ):
             raise refusal
-        if self._is_spare and self.url.partition(b"?")[0] not in self.health:
+        if self._is_spare and path not in self.health:
             raise self._full()
         super().on_headers_complete()
         self._is_in_head, self.has_read_all = False, False

@@ -14,13 +14,13 @@ import grpc  # type: ignore[import-untyped]
 import grpc.aio  # type: ignore[import-untyped]
 from tritonclient.grpc import service_pb2
 
+from kestrel_client.async_client import STREAM_INFER
 from kestrel_tools.bench.gateway import read_answer
 
 # answered: with a result; refused: told so in order; closed: the connection ended without a word; hung: no
 # end in time; broken: an error that should not be, or a server that is gone.
 Outcome = Literal["answered", "refused", "closed", "hung", "broken"]
 PATIENCE_S = 90.0
-STREAM_INFER = "/inference.GRPCInferenceService/ModelStreamInfer"
 ENDED_WHILE_SENDING = "Internal error from Core"  # as gRPC tells it to a client whose message nobody read
 UNLIMITED = (("grpc.max_send_message_length", -1), ("grpc.max_receive_message_length", -1))
 REFUSALS = (
