@@ -1,5 +1,7 @@
 """The kernels of adapters on a CUDA device, against plain torch and the specification, at the real widths."""
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import cache
 
@@ -8,7 +10,7 @@ import torch
 from cuda_tensors import CUDA, assert_near, randn
 from lora_rows import adapter_rows, drawn, filled_stacks, mixed_stacks
 from random_adapters import random_adapter
-from torch import Tensor
+from torch import Tensor, nn
 
 from kestrel_core.moondream.checkpoint.weights import random_weights
 from kestrel_core.moondream.config import MOONDREAM2, MOONDREAM3, MoondreamConfig, TextConfig
@@ -127,17 +129,40 @@ class Mean:
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("config", [MOONDREAM2, MOONDREAM3], ids=["Moondream 2", "Moondream 3"])
 def test_text_adapts_the_same(kernels: Fused, config: MoondreamConfig, dtype: torch.dtype) -> None:
-    """In bfloat16 rounding may send a token to other experts; then it differs, and few may."""
+    """In bfloat16 rounding may send a token to another expert where two are about as likely."""
     text, stacks = network(config, dtype), stacks_of(config, 32, dtype)
     fast = FastText(text, kernels)
     assert PACKED_TOKENS < 745
     for tokens, tile_size in ((1, 16), (16, 16), (64, 16), (745, 64)):
         x, rows = randn(tokens, 2048, seed=tokens, dtype=dtype), rows_of(stacks, tokens, tile_size)
         positions = torch.arange(tokens, device=CUDA, dtype=torch.int32) + 17
-        expected, ours = text(x, positions, Mean(), rows), fast(x, positions, Mean(), rows)
+        with near_ties(text) as ties:
+            expected = text(x, positions, Mean(), rows)
+        ours = fast(x, positions, Mean(), rows)
         off = (ours.float() - expected.float()).norm(dim=1) / expected.float().norm(dim=1)
-        assert float(off.median()) < CLOSE[dtype], (tokens, off)
-        assert float((off > 2 * CLOSE[dtype]).float().mean()) < (0.2 if config.text.moe else 1e-9)
+        tie = torch.stack(ties).any(0) if ties else torch.zeros(tokens, dtype=torch.bool, device=CUDA)
+        assert float(tie.float().mean()) < 0.5 or tokens == 1
+        assert bool((off[~tie] < 2 * CLOSE[dtype]).all()), (tokens, off, tie)
+        assert float(off.median()) < CLOSE[dtype] or (tokens == 1 and bool(tie)), (tokens, off)
+
+
+@contextmanager
+def near_ties(text: Text) -> Iterator[list[Tensor]]:
+    """For every router that passes inside: which tokens have a next expert about as likely as their last."""
+    ties: list[Tensor] = []
+    with ExitStack() as hooks:
+        for block in text.blocks:
+            if isinstance(block.mlp, MoE):
+                count = block.mlp.experts_per_token
+
+                def hook(
+                    router: nn.Module, inputs: tuple[Tensor, ...], logits: Tensor, n: int = count
+                ) -> None:
+                    values = logits.float().topk(n + 1, dim=-1).values
+                    ties.append(values[:, -2] - values[:, -1] <= 0.03 * logits.float().std(-1))
+
+                hooks.callback(block.mlp.router.register_forward_hook(hook).remove)
+        yield ties
 
 
 @pytest.mark.parametrize("config", [MOONDREAM2, MOONDREAM3], ids=["Moondream 2", "Moondream 3"])

@@ -110,7 +110,8 @@ def test_tokens_are_drawn_as_often_as_they_are_likely(model: Moondream, sampling
 
 
 @given(
-    st.lists(st.floats(-8, 8), min_size=2, max_size=12, unique=True),
+    # Closer ones may have the same probability once it is rounded, and then either is kept.
+    st.lists(st.integers(-512, 512).map(lambda n: n / 64), min_size=2, max_size=12, unique=True),
     st.floats(0.1, 3.0),
     st.floats(0.0, 1.0),
     st.integers(0, 5),
