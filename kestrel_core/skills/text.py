@@ -124,9 +124,9 @@ class TextReply:
             return Outcome(text, finish="stop", logprobs=self._rest_of_logprobs())
         if self._left == 0:
             return self._finish("length", text)
-        if text and self._logprobs is not None:
-            return Outcome(text, logprobs=self._logprobs.shown(text))
-        return Outcome(text) if text else GO_ON
+        if not text:
+            return GO_ON
+        return Outcome(text) if self._logprobs is None else Outcome(text, logprobs=self._logprobs.shown(text))
 
     def cut(self) -> Outcome:
         return self._finish("length")
