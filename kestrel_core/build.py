@@ -13,6 +13,7 @@ import torch
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.intake.adapters import AdapterStore
 from kestrel_core.intake.checksums import verify_weights
+from kestrel_core.intake.heap import keep_heap_level
 from kestrel_core.intake.image_limits import ImageLimits
 from kestrel_core.intake.image_preparer import ImagePreparer
 from kestrel_core.intake.models import MODELS, find_model
@@ -142,6 +143,7 @@ def start_engine(
     api_key: str | None = None,
 ) -> Engine:
     """An engine over a model that is loaded already."""
+    keep_heap_level()
     engine = assemble_engine(model, config, skills, warming=warming, api_key=api_key)
     engine.loop.start()
     return engine
