@@ -43,6 +43,13 @@ class Outcome(NamedTuple):
 
 
 GO_ON = Outcome()
+
+
+def shows(text: str) -> Outcome:
+    """`Outcome(text)` in two thirds of the time: of most words there is one."""
+    return tuple.__new__(Outcome, (text, "", None, None, "", ()))
+
+
 NO_SPANS = (Span(NOT_RUNNING), Span(NOT_RUNNING))
 
 
