@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from kestrel_core.intake import heap
+from kestrel_core.intake.heap import keep_heap_level
 
 # Frees a large block, which raises glibc's own threshold. Is a smaller block mapped by itself then?
 IS_MAPPED = """
@@ -38,5 +38,5 @@ def test_a_block_of_a_picture_is_mapped_by_itself_whatever_was_freed_before(want
 
 
 def test_nothing_is_done_where_there_is_no_glibc(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(heap.ctypes, "CDLL", lambda name: object())
-    assert not heap.keep_heap_level()
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: object())
+    assert not keep_heap_level()
