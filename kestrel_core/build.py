@@ -13,6 +13,7 @@ import torch
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.intake.adapters import AdapterStore
 from kestrel_core.intake.checksums import verify_weights
+from kestrel_core.intake.heap import keep_heap_level
 from kestrel_core.intake.image_limits import ImageLimits
 from kestrel_core.intake.image_preparer import ImagePreparer
 from kestrel_core.intake.models import MODELS, find_model
@@ -33,6 +34,7 @@ from kestrel_core.moondream.model import Moondream
 from kestrel_core.protocol.about import About, SkillAbout, own_version
 from kestrel_core.protocol.errors import EngineFailed, InvalidRequest
 from kestrel_core.protocol.limits import InputLimits
+from kestrel_core.runtime.cpu import cpu_threads
 from kestrel_core.runtime.cuda_runtime import CudaRuntime
 from kestrel_core.runtime.fast_paths import FastPaths
 from kestrel_core.runtime.graphs import Graphs
@@ -142,6 +144,7 @@ def start_engine(
     api_key: str | None = None,
 ) -> Engine:
     """An engine over a model that is loaded already."""
+    keep_heap_level()
     engine = assemble_engine(model, config, skills, warming=warming, api_key=api_key)
     engine.loop.start()
     return engine
@@ -280,7 +283,8 @@ def _runtime(
     num_pages = _num_pages(tokens, max_context, page_size)
     if encoder is None:
         _refuse_what_is_required(model, config)
-        return TorchRuntime(network, num_pages, page_size, bool(overlaps), stacks)
+        threads = cpu_threads(model.device, network.text.wte.dtype, config.threads)
+        return TorchRuntime(network, num_pages, page_size, bool(overlaps), stacks, threads)
     return CudaRuntime(
         network,
         num_pages,

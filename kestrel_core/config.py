@@ -116,6 +116,9 @@ class RuntimeConfig:
     default_timeout_s: float | None = _option(
         None, f"deadline of requests that bring none; {SERVED_TIMEOUT_S:g} where Triton serves"
     )
+    threads: int | None = _option(
+        None, "threads that compute on a CPU; one for each core, and fewer while others use the cores"
+    )
     image_workers: int | None = _option(
         None, "threads that decode pictures; half as many as there are cores, from 2 to 8"
     )

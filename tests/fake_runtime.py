@@ -112,7 +112,7 @@ class FakeRuntime:
         assert not self.closed
         self._require(len(self.under_way) <= self.overlaps, "more steps under way than may be")
         spans = [
-            span._replace(sequence=replace(span.sequence, pages=[*span.sequence.pages]))  # as they are now
+            replace(span, sequence=replace(span.sequence, pages=[*span.sequence.pages]))  # as they are now
             for span in plan.spans
         ]
         for span in spans:

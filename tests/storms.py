@@ -6,7 +6,7 @@ ones with every input spelled out as the subject's samples gave it, so that one 
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
@@ -116,7 +116,8 @@ class Storm:
         spelled = []
         for life, span in spans:
             if span.feeds_last_sample:
-                span = span._replace(inputs=(life.inputs[span.start - (self._prefix if life.image else 0)],))
+                fed = life.inputs[span.start - (self._prefix if life.image else 0)]
+                span = replace(span, inputs=(fed,))
             spelled.append(span)
         ours = launched.collect()
         theirs = self._reference.launch(StepPlan(spelled)).collect()

@@ -56,6 +56,7 @@ def test_every_option_can_be_a_text() -> None:
         max_prepared_bytes=98,
         priority_s=0.5,
         default_timeout_s=1.5,
+        threads=3,
         image_workers=1,
         input_limits="question=5",
         max_image_bytes=7,

@@ -15,6 +15,9 @@ from tokenizers import Tokenizer as Vocabulary
 from kestrel_core.moondream.config import MoondreamConfig
 from kestrel_core.protocol.errors import BadCheckpoint, PromptTooLong
 
+Piece = tuple[str, str]  # a part of an answer: what of it may be shown now, and what waits for the next part
+SILENCE: Piece = ("", "")
+
 
 class Tokenizer:
     def __init__(self, document: str, config: MoondreamConfig) -> None:
@@ -93,6 +96,11 @@ class Tokenizer:
         return [token_id for letter in letters for token_id in letter.ids]
 
     @cached_property
+    def pieces(self) -> dict[int, Piece]:
+        """What tokens of whole characters say, for `TextStream`, which fills it in as they come."""
+        return {}
+
+    @cached_property
     def _exact(self) -> Vocabulary:
         return Vocabulary.from_str(self._document)
 
@@ -125,32 +133,36 @@ def byte_document(config: MoondreamConfig) -> str:
 class TextStream:
     """Cuts one answer into chunks at spaces, line ends and CJK characters; they add up to the whole text."""
 
+    __slots__ = ("_bytes_of", "_cut", "_held", "_pieces")
+
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._bytes_of = tokenizer.bytes_of
+        self._pieces = tokenizer.pieces
         self._cut = b""  # the first bytes of a character
         self._held = ""
 
     def feed(self, token_id: int) -> str:
         """The text that may be shown now, often none."""
-        data = self._bytes_of(token_id)
-        if data.isascii() and not self._cut:  # most of the time, and three times as quick
-            held = self._held + data.decode()
-        else:
-            data = self._cut + data
-            fresh, used = utf_8_decode(data, "replace", False)
-            self._cut = data[used:]
-            held = self._held + fresh
-        if not held:
+        piece = self._pieces.get(token_id)
+        if piece is None or self._cut:
+            piece = self._decode(token_id)
+        shown, rest = piece
+        if not shown:
+            self._held += rest
             return ""
-        last = held[-1]
-        if (last == "\n" or (last > "\u33ff" and _is_cjk(last))) and not self._cut:
-            self._held = ""
-            return held
-        if " " not in held:
-            self._held = held
-            return ""
-        words, space, self._held = held.rpartition(" ")
-        return words + space
+        shown = self._held + shown
+        self._held = rest
+        return shown
+
+    def _decode(self, token_id: int) -> Piece:
+        """The characters that end in this token. One that only begins there is kept for the next."""
+        data = self._cut + self._bytes_of(token_id)
+        text, used = utf_8_decode(data, "replace", False)
+        before, self._cut = self._cut, data[used:]
+        piece = _cut_at_words(text, not self._cut) if text else SILENCE
+        if not before and not self._cut:
+            self._pieces[token_id] = piece
+        return piece
 
     @property
     def num_held(self) -> int:
@@ -162,6 +174,17 @@ class TextStream:
         rest = self._held + self._cut.decode("utf-8", "replace")
         self._held, self._cut = "", b""
         return rest
+
+
+def _cut_at_words(text: str, is_whole: bool) -> Piece:
+    """`is_whole`: no character has begun behind the text."""
+    last = text[-1:]
+    if is_whole and (last == "\n" or (last > "\u33ff" and _is_cjk(last))):
+        return text, ""
+    if " " not in text:
+        return "", text
+    words, space, rest = text.rpartition(" ")
+    return words + space, rest
 
 
 def _is_cjk(character: str) -> bool:

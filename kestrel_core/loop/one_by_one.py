@@ -1,7 +1,7 @@
 """What to do when a step fails: launch its sequences one by one, to find whose fault it was."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 
 from kestrel_core.loop.step import Runtime, Sample, StepInFlight, StepPlan
@@ -34,7 +34,7 @@ def launch_one_by_one(
         for span in spans:
             if span.feeds_last_sample:
                 assert before is not None, "a decode runs ahead of no step"
-                span = span._replace(inputs=(before.samples[slot].feed,))
+                span = replace(span, inputs=(before.samples[slot].feed,))
             given.append(span)
         try:
             samples |= runtime.launch(StepPlan(given)).collect()

@@ -111,13 +111,18 @@ class Running:
 NOT_RUNNING = Running(0, [])  # slot 0 is scratch: no sequence runs in it
 
 
-class Span(NamedTuple):
-    """Positions [start, stop) of one sequence in one step, under one mask. Image and text are two spans."""
+@dataclass(slots=True, eq=False)
+class Span:
+    """Positions [start, stop) of one sequence in one step, under one mask. Image and text are two spans.
+
+    The scheduler makes two for the decodes of a sequence, for even and odd positions, and writes them anew: a
+    position is only planned once the sample of the one before the last is taken.
+    """
 
     sequence: Running
-    start: int
-    stop: int
-    inputs: Sequence[Input] | None  # None: the image's, or else what this slot's last readout gave
+    start: int = 0
+    stop: int = 0
+    inputs: Sequence[Input] | None = None  # None: the image's, or else what this slot's last readout gave
     image: PreparedImage | None = None  # set: the image prefix, BOS and the image, seen in both directions
     readout: Readout | None = None  # None: nothing is read here
     draw: int = 0  # the number of this sample, so that a seed gives the same samples in any batch

@@ -12,6 +12,7 @@ from kestrel_core.runtime.adapters.loading import AdapterLoading, room_for_adapt
 from kestrel_core.runtime.adapters.rows import plain_rows
 from kestrel_core.runtime.attention.sdpa import SdpaAttention
 from kestrel_core.runtime.batch import make_batch
+from kestrel_core.runtime.cpu import CpuThreads
 from kestrel_core.runtime.kv_cache import KVCache
 from kestrel_core.runtime.readouts.plain import read
 from kestrel_core.runtime.vision.image_encoder import ImageEncoder
@@ -37,10 +38,11 @@ class TorchRuntime:
         page_size: int,
         overlaps: bool = False,
         stacks: Stacks | None = None,
+        threads: CpuThreads | None = None,
     ) -> None:
         """With `overlaps` steps are planned ahead, as for asynchronous runtimes; here that is for tests.
 
-        Without `stacks` there are no adapters.
+        Without `stacks` there are no adapters, without `threads` torch decides how many compute.
         """
         self.overlaps = overlaps
         weight = model.text.wte
@@ -48,6 +50,7 @@ class TorchRuntime:
         self._kv_cache = KVCache(model.config.text, num_pages, page_size, weight.device, weight.dtype)
         self._last: dict[int, Input] = {}  # by slot: what the last readout gave
         self._stacks = stacks
+        self._threads = threads
         self._loading = None if stacks is None else AdapterLoading(stacks)
         self.encode_image = ImageEncoder(model.vision)
 
@@ -59,8 +62,13 @@ class TorchRuntime:
     def page_size(self) -> int:
         return self._kv_cache.page_size
 
-    @torch.inference_mode()
     def launch(self, plan: StepPlan) -> Done:
+        return (
+            self._compute(plan) if self._threads is None else self._threads.run(lambda: self._compute(plan))
+        )
+
+    @torch.inference_mode()
+    def _compute(self, plan: StepPlan) -> Done:
         batch = make_batch(plan.spans, self._last, self._model, self._kv_cache, self.encode_image)
         attend = SdpaAttention(self._kv_cache, batch.spans, batch.starts, batch.cells)
         adapters = plain_rows(batch.spans, self._stacks)

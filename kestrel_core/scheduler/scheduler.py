@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
-from kestrel_core.loop.sequence import GO_ON, Outcome, Sequence
+from kestrel_core.loop.sequence import GO_ON, Outcome, Sequence, cut_short
 from kestrel_core.loop.step import NOT_RUNNING, Adapter, Input, Readout, Running, Sample, Span, StepPlan
 from kestrel_core.protocol.errors import EngineFailed, KestrelError, caused
 from kestrel_core.scheduler.adapter_slots import AdapterSlots
@@ -26,12 +26,12 @@ from kestrel_core.scheduler.prefix_cache import PrefixCache
 from kestrel_core.scheduler.shares import Shares
 from kestrel_core.scheduler.waiting import Entry, Waiting
 
+NOT_A_NUMBER = "the model's output is not a number for this request"
 LOOKAHEAD = 32  # so many waiting sequences are looked at if the first ones wait for an image being computed
 
 # A step makes one of these for each sequence. A plain tuple takes a tenth of the time of a named one.
-Reading = tuple[Sequence, int, int, int]  # a launched readout: its sequence, epoch, slot and its span's stop
+Reading = tuple[Sequence, int, Span]  # a launched readout: its sequence and epoch, and what is read
 Update = tuple[Sequence, Outcome, KestrelError | None]  # what a step did for a sequence
-new_span = Span.__new__  # a step makes as many of these, and `Span(...)` takes half as long again
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,39 +106,36 @@ class Scheduler:
         if self._waiting and not self._free_slots:
             self._yield_slot()
         num_preemptions = self.num_preemptions
-        max_context, page_size = self._limits.max_context, self._page_size
         spans: list[Span] = []
         readings: list[Reading] = []
         prefilling: list[Sequence] = []
         # In order. A sequence is only preempted for one before it, so no span has to be taken back.
         for sequence in list(self._running):
-            length, computed = sequence.image_length + len(sequence.inputs), sequence.computed
-            running = sequence.running
-            room = len(running.pages) * page_size
-            if (room < length or room <= computed < max_context) and not self._make_room(sequence):
+            computed = sequence.computed
+            known = sequence.image_length + len(sequence.inputs) - computed  # inputs still to be computed
+            if (known > 1 or computed >= sequence.room) and not self._make_room(sequence):
                 continue
-            if computed < length - 1 or computed < sequence.image_length:
+            if known > 1:
                 prefilling.append(sequence)
-            elif computed <= length and computed < max_context:
-                # One known input is left, or the last readout is launched and its sample comes next.
-                readout = self._readout(sequence, sequence.num_pending)
-                if readout is not None:
-                    pending, stop = sequence.num_pending, computed + 1
-                    inputs = (sequence.inputs[-1],) if computed < length else None
-                    draw = sequence.num_taken + pending
-                    spans.append(new_span(Span, running, computed, stop, inputs, None, readout, draw))
-                    readings.append((sequence, sequence.epoch, running.slot, stop))
-                    sequence.computed, sequence.num_pending = stop, pending + 1
+                continue
+            # One known input is left, or the last readout is launched and its sample comes next.
+            pending = sequence.num_pending
+            if known >= 0 and (readout := self._readout(sequence, pending)) is not None:
+                span = sequence.decodes[computed & 1]
+                span.start, span.stop, span.readout = computed, computed + 1, readout
+                span.inputs = (sequence.inputs[-1],) if known else None
+                span.draw = sequence.num_taken + pending
+                spans.append(span)
+                readings.append((sequence, sequence.epoch, span))
+                sequence.computed, sequence.num_pending = span.stop, pending + 1
         budget = max(self._limits.step_tokens - len(spans), 1)
         prefills: list[Span] = []
         for sequence in prefilling:
-            budget -= self._prefill(sequence, budget, prefills)
+            budget -= self._prefill(sequence, budget, prefills, readings)
         # Otherwise those that were preempted just now would come straight back.
         if num_preemptions == self.num_preemptions:
-            self._start_waiting(budget, prefills)
-        if prefills:
-            spans += prefills
-            readings += self._expect(prefills)
+            self._start_waiting(budget, prefills, readings)
+        spans += prefills
         if not spans:
             return None
         self._in_flight.append(readings)
@@ -146,18 +143,42 @@ class Scheduler:
 
     def commit(self, samples: Mapping[int, Sample]) -> list[Update]:
         """Take the samples of the oldest launched step."""
-        updates = []
-        for sequence, epoch, slot, stop in self._in_flight.popleft():
-            if sequence.ended or sequence.epoch != epoch:
-                continue  # cancelled, failed, or fed something else meanwhile
+        updates: list[Update] = []
+        for sequence, epoch, span in self._in_flight.popleft():
+            if sequence.epoch != epoch:
+                continue  # it has ended, or was fed something else meanwhile
             sequence.num_pending -= 1
-            updates.append(self._take(sequence, samples[slot], stop))
+            sample, stop = samples[span.sequence.slot], span.stop
+            token, coord, size, _, _, finite = sample
+            if not finite:
+                updates.append(self.fail(sequence, EngineFailed(NOT_A_NUMBER)))
+                continue
+            try:
+                outcome = sequence.reply.take(sample)
+                if outcome is not GO_ON or stop >= self._limits.max_context:
+                    outcome = self._within_context(sequence, outcome, stop)
+            except Exception as error:  # as in `_readout`
+                failed = EngineFailed(f"the skill could not read the model's output ({type(error).__name__})")
+                updates.append(self.fail(sequence, caused(failed, error)))
+                continue
+            updates.append((sequence, outcome, None))
+            sequence.num_taken, sequence.verified = sequence.num_taken + 1, stop
+            if outcome is GO_ON or (outcome.finish is None and outcome.feed is None):
+                is_token = coord is None and size is None
+                sequence.inputs.append(token if is_token and token is not None else sample.feed)
+            elif outcome.finish is not None:
+                self.end(sequence)
+            else:
+                self._feed_instead(sequence, outcome.feed or ())
+            if sequence.shares_next:
+                self._share(sequence)
         return updates
 
     def end(self, sequence: Sequence) -> None:
         """It has finished, failed or was cancelled, in whatever state: it gives everything back."""
         assert not sequence.ended
         sequence.ended = True
+        sequence.epoch += 1
         if sequence.slot:
             self._release(sequence)
         else:
@@ -183,8 +204,8 @@ class Scheduler:
         self.pool.check()
         self.prefix_cache.check()
         own = sum(len(s.running.pages) - len(s.prefix.pages) for s in self._running)
-        held = self.pool.num_pages - 1 - self.pool.num_free
-        assert held == own + self.prefix_cache.num_cached_pages, "a page is neither a sequence's nor cached"
+        known = self.pool.num_free + own + self.prefix_cache.num_cached_pages
+        assert known == self.pool.num_pages - 1, "a page is neither a sequence's nor cached"
         slots = sorted(self._free_slots + [s.slot for s in self._running])
         assert slots == list(range(1, self._limits.max_running + 1)), "a slot is lost or used twice"
         self._waiting.check()
@@ -211,18 +232,22 @@ class Scheduler:
     def _make_room(self, sequence: Sequence) -> bool:
         """Allocate pages for the known inputs and one more position, preempting the last if there are none.
 
-        False: the sequence itself was preempted.
+        False: the sequence was preempted, or it needs no further position.
         """
-        stop = min(max(sequence.length, sequence.computed + 1), self._limits.max_context)
-        while sequence.slot:  # otherwise it was preempted for one before it
-            pages = self._allocate(-(-stop // self._page_size) - len(sequence.running.pages))
+        computed, held = sequence.computed, sequence.running.pages
+        stop = min(max(sequence.length, computed + 1), self._limits.max_context)
+        if sequence.room >= stop:
+            return computed < stop
+        while sequence.running is not NOT_RUNNING:  # otherwise it was preempted for one before it
+            pages = self._allocate(-(-stop // self._page_size) - len(held))
             if pages is not None:
-                sequence.running.pages.extend(pages)
+                held += pages
+                sequence.room = min(len(held) * self._page_size, self._limits.max_context)
                 return True
             self.preempt(self._running[-1])
         return False
 
-    def _prefill(self, sequence: Sequence, budget: int, spans: list[Span]) -> int:
+    def _prefill(self, sequence: Sequence, budget: int, spans: list[Span], readings: list[Reading]) -> int:
         """Add spans for the next positions, up to `budget`, and return how many. Images are never split."""
         used = 0
         if sequence.computed < sequence.image_length:
@@ -238,7 +263,11 @@ class Scheduler:
         offset = sequence.image_length
         inputs = tuple(sequence.inputs[start - offset : stop - offset])
         readout = self._readout(sequence) if stop == sequence.length else None
-        spans.append(Span(sequence.running, start, stop, inputs, None, readout, sequence.num_taken))
+        span = Span(sequence.running, start, stop, inputs, None, readout, sequence.num_taken)
+        spans.append(span)
+        if readout is not None:
+            sequence.num_pending += 1
+            readings.append((sequence, sequence.epoch, span))
         sequence.computed = stop
         return used + stop - start
 
@@ -252,7 +281,7 @@ class Scheduler:
             sequence.reply = LostReply(error)
             return sequence.reply.readout(ahead)
 
-    def _start_waiting(self, budget: int, spans: list[Span]) -> None:
+    def _start_waiting(self, budget: int, spans: list[Span], readings: list[Reading]) -> None:
         """Start waiting sequences, in order, while the step has room for their prompts."""
         if not self._waiting or not self._free_slots:
             return
@@ -269,7 +298,7 @@ class Scheduler:
             if (spans and budget <= 0) or not self._start(sequence, budget, bool(spans)):
                 aside.append(entry)
                 break
-            budget -= self._prefill(sequence, budget, spans)
+            budget -= self._prefill(sequence, budget, spans, readings)
         self._waiting.put_back(aside)
 
     def _start(self, sequence: Sequence, budget: int, step_is_taken: bool) -> bool:
@@ -291,8 +320,11 @@ class Scheduler:
         slot, index = self._free_slots.pop(), self.adapter_slots.pin(sequence.adapter)
         sequence.running = Running(slot, [*prefix.pages, *pages], sequence.sampling, index)
         sequence.prefix = prefix
+        sequence.room = min(len(sequence.running.pages) * self._page_size, self._limits.max_context)
         self._shares.acquire(sequence.tenant)
+        sequence.decodes = Span(sequence.running), Span(sequence.running)
         sequence.computed = sequence.verified = cached
+        sequence.shares_next = cached < sequence.image_length or not sequence.num_taken
         if not sequence.num_preemptions:
             sequence.cached_tokens = cached
         insort(self._running, sequence, key=lambda s: s.order)
@@ -301,48 +333,13 @@ class Scheduler:
             self._building.add(sequence.root)
         return True
 
-    def _expect(self, spans: list[Span]) -> list[Reading]:
-        """The readouts of prefills."""
-        by_slot = {sequence.slot: sequence for sequence in self._running}
-        readings = []
-        for span in spans:
-            if span.readout is not None:
-                sequence = by_slot[span.slot]
-                sequence.num_pending += 1
-                readings.append((sequence, sequence.epoch, span.slot, span.stop))
-        return readings
-
     # What becomes of a sample
 
-    def _take(self, sequence: Sequence, sample: Sample, stop: int) -> Update:
-        if not sample.finite:
-            return self.fail(sequence, EngineFailed("the model's output is not a number for this request"))
-        try:
-            outcome = sequence.reply.take(sample)
-            feed, finish = outcome.feed, outcome.finish
-            length = sequence.image_length + len(sequence.inputs) + (1 if feed is None else len(feed))
-            if finish is None and length > self._limits.max_context:
-                cut, finish = sequence.reply.cut(), "length"
-                text, reasoning = outcome.text + cut.text, outcome.reasoning + cut.reasoning
-                logprobs = outcome.logprobs + cut.logprobs
-                outcome = Outcome(text, cut.rest, None, finish, reasoning, logprobs)
-        except Exception as error:  # as in `_readout`
-            kind = type(error).__name__
-            failed = EngineFailed(f"the skill could not read the model's output ({kind})")
-            return self.fail(sequence, caused(failed, error))
-        sequence.num_taken += 1
-        first = sequence.verified < sequence.image_length or sequence.num_taken == 1
-        sequence.verified = stop
-        if finish is not None:
-            self.end(sequence)
-            return sequence, outcome, None
-        if feed is None:
-            sequence.inputs.append(sample.feed)
-        else:
-            self._feed_instead(sequence, feed)
-        if first and sequence.slot:
-            self._share(sequence)
-        return sequence, outcome, None
+    def _within_context(self, sequence: Sequence, outcome: Outcome, stop: int) -> Outcome:
+        """The same, or the end of the answer if what it feeds next, at `stop`, does not fit the context."""
+        num_fed = 1 if outcome.feed is None else len(outcome.feed)
+        fits = outcome.finish is not None or stop + num_fed <= self._limits.max_context
+        return outcome if fits else cut_short(outcome, sequence.reply)
 
     def _feed_instead(self, sequence: Sequence, feed: tuple[Input, ...]) -> None:
         """Feed something else in place of the sample: what a later step computed from the sample is void."""
@@ -350,6 +347,7 @@ class Scheduler:
         sequence.num_pending = 0
         sequence.computed = min(sequence.computed, sequence.length)
         sequence.inputs += feed
+        sequence.decodes = Span(sequence.running), Span(sequence.running)  # a void one is still under way
 
     def fail(self, sequence: Sequence, error: KestrelError) -> Update:
         sequence.verified = 0  # none of it can be trusted
@@ -359,8 +357,9 @@ class Scheduler:
     # Pages, slots and prefixes
 
     def _allocate(self, count: int) -> list[int] | None:
-        pages = self.pool.allocate(count)
-        if pages is None and self.prefix_cache.evict(count - self.pool.num_free):
+        if (pages := self.pool.allocate(count)) is None and self.prefix_cache.evict(
+            count - self.pool.num_free
+        ):
             pages = self.pool.allocate(count)
         return pages
 
@@ -374,7 +373,7 @@ class Scheduler:
         self.prefix_cache.unlock(sequence.prefix)
         self.pool.free(pages[before : len(prefix.pages)])
         pages[: len(prefix.pages)] = prefix.pages
-        sequence.prefix = prefix
+        sequence.prefix, sequence.shares_next = prefix, False
         self._building.discard(sequence.root)
 
     def preempt(self, sequence: Sequence) -> None:
@@ -397,4 +396,5 @@ class Scheduler:
         self.adapter_slots.unpin(sequence.adapter)
         self._running.remove(sequence)
         self._shares.release(sequence.tenant)
-        sequence.running, sequence.prefix, sequence.computed = NOT_RUNNING, None, 0
+        sequence.running, sequence.prefix, sequence.shares_next = NOT_RUNNING, None, False
+        sequence.computed = sequence.room = 0

@@ -3,7 +3,7 @@
 from typing import Any
 
 from kestrel_core.intake.tokenizer import TextStream, Tokenizer
-from kestrel_core.loop.sequence import GO_ON, Outcome, Prompt, Reply
+from kestrel_core.loop.sequence import GO_ON, Outcome, Prompt, Reply, shows
 from kestrel_core.loop.step import Kind, Readout, Sample
 from kestrel_core.moondream.config import TokenizerConfig
 from kestrel_core.protocol.arguments import Argument
@@ -124,9 +124,9 @@ class TextReply:
             return Outcome(text, finish="stop", logprobs=self._rest_of_logprobs())
         if self._left == 0:
             return self._finish("length", text)
-        if text and self._logprobs is not None:
-            return Outcome(text, logprobs=self._logprobs.shown(text))
-        return Outcome(text) if text else GO_ON
+        if not text:
+            return GO_ON
+        return shows(text) if self._logprobs is None else Outcome(text, logprobs=self._logprobs.shown(text))
 
     def cut(self) -> Outcome:
         return self._finish("length")

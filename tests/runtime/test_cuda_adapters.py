@@ -72,13 +72,11 @@ def prompts(*adapters: int) -> StepPlan:
 
 
 def decodes(*adapters: int, at: int = 8) -> StepPlan:
-    return StepPlan(
-        [
-            Span(Running(slot, [3 * slot, 3 * slot + 1, 3 * slot + 2], adapter=adapter), at, at + 1, None)
-            ._replace(readout=TOKEN)
-            for slot, adapter in enumerate(adapters, 1)
-        ]
-    )  # fmt: skip
+    spans = []
+    for slot, adapter in enumerate(adapters, 1):
+        running = Running(slot, [3 * slot, 3 * slot + 1, 3 * slot + 2], adapter=adapter)
+        spans.append(Span(running, at, at + 1, None, None, TOKEN))
+    return StepPlan(spans)
 
 
 @pytest.mark.parametrize("overlaps", [False, True])

@@ -16,7 +16,12 @@ def test_the_scheduler_is_measured_with_and_without_a_queue(capsys: pytest.Captu
     assert main([*SMALL, "--json"]) == 0
     out, err = capsys.readouterr()
     document = json.loads(out)
-    assert list(document["microseconds"]) == ["random bytes", "random bytes, 5 wait", "a chunk every token"]
+    assert list(document["microseconds"]) == [
+        "random bytes",
+        "random bytes, 5 wait",
+        "letters, every sixth a space",
+        "a chunk every token",
+    ]
     assert (document["running"], document["waiting"], document["steps"]) == (3, 5, 60)
     for phases in document["microseconds"].values():
         assert list(phases) == ["plan", "commit", "publish", "step"]
