@@ -253,13 +253,16 @@ def num_calls(runtime: CudaRuntime, plan: StepPlan) -> dict[str, int]:
     return {**counts, "launches": launches}
 
 
+@pytest.mark.filterwarnings("ignore:.*Profiler clears events:UserWarning")
 def test_steps_without_adapters_ask_no_more_of_the_device_than_where_there_are_none(model: Moondream) -> None:
     without, ours = make(model, None), make(model, room(model))
     load_all(ours, some_adapters(model.config.text))
     for plan in (prompts(0, 0), decodes(0, 0, 0), prompts(0, 0, 0, 0, 0, 0, length=50)):
         assert num_calls(ours, plan) == num_calls(without, plan)
     adapted = num_calls(ours, decodes(0, 1, 0))
-    assert adapted["cudaGraphLaunch"] == num_calls(ours, decodes(0, 0, 0))["cudaGraphLaunch"] == 2
+    plain = num_calls(ours, decodes(0, 0, 0))
+    # The forward pass; log probabilities are read without a graph.
+    assert adapted["cudaGraphLaunch"] == plain["cudaGraphLaunch"] == 1
     assert {**ours.in_use(), "adapters": ""} == {**without.in_use(), "adapters": ""}
 
 

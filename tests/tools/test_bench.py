@@ -33,7 +33,7 @@ def test_the_scheduler_is_measured_with_and_without_a_queue(capsys: pytest.Captu
 def test_without_json_there_is_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(SMALL) == 0
     out, err = capsys.readouterr()
-    assert err == "" and out.count("publish") == 3
+    assert err == "" and out.count("publish") == 4, "once for each case"
 
 
 @pytest.mark.parametrize("wrong", [("--running", "0"), ("--waiting", "-1"), ("--steps", "1")])

@@ -248,6 +248,15 @@ def test_memory_is_judged_from_where_it_has_settled() -> None:
     assert "settled_gib" not in allocator and host["grown_mib"] == 0 and "of_planned" not in host
 
 
+def test_the_host_grows_by_its_trend_and_not_by_the_pictures_of_a_moment() -> None:
+    sizes = [100, 180, 102, 101, 260, 108, 107, 120, 109, 180, 111, 110]
+    *_, host = summary(
+        [Moment(float(at), None, None, size * 2**20) for at, size in enumerate(sizes)], 0.0, None
+    )
+    assert host["grown_mib"] == 111 - 102
+    assert (host["settled_gib"], host["largest_gib"]) == (100 / 1024, 260 / 1024)
+
+
 @pytest.mark.parametrize(
     ("sizes", "planned", "wrong"),
     [

@@ -6,6 +6,7 @@ None is what cannot be seen: a CPU has no device memory, and only Linux tells th
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 
 import torch
@@ -38,8 +39,9 @@ def look(at_s: float, metrics: Mapping[str, Any], device: torch.device) -> Momen
 def summary(moments: Sequence[Moment], settle_s: float, planned: int | None) -> list[Row]:
     """A row for each kind of memory. If the run ended before memory settled, only the last moment counts.
 
-    Growth is up to the largest: what grew and was given back was needed nevertheless. Of the plan it is the
-    moment furthest from it that counts.
+    Growth of the device's is up to the largest: what grew and was given back was needed nevertheless. The
+    host's goes up and down with the pictures that are decoded at the moment: there the medians of the first
+    and the last quarter are compared. Of the plan it is the moment furthest from it that counts.
     """
     settled = [moment for moment in moments if moment.at_s >= settle_s] or list(moments[-1:])
     rows = []
@@ -48,7 +50,7 @@ def summary(moments: Sequence[Moment], settle_s: float, planned: int | None) -> 
         plan = planned if field == "device" else None
         row: Row = {"memory": title, "planned_gib": _gib(plan)}
         if seen:
-            grown = max(seen) - seen[0]
+            grown = _trend(seen) if field == "host" else max(seen) - seen[0]
             row |= {
                 "settled_gib": _gib(seen[0]),
                 "end_gib": _gib(seen[-1]),
@@ -60,6 +62,11 @@ def summary(moments: Sequence[Moment], settle_s: float, planned: int | None) -> 
                 row["of_planned"] = max((size / plan for size in seen), key=lambda share: abs(share - 1))
         rows.append(row)
     return rows
+
+
+def _trend(sizes: Sequence[int]) -> float:
+    quarter = max(len(sizes) // 4, 1)
+    return median(sizes[-quarter:]) - median(sizes[:quarter])
 
 
 def complaints(rows: Sequence[Row]) -> list[str]:
