@@ -39,6 +39,7 @@ class Limits:
     max_running: int
     max_context: int
     step_tokens: int  # positions of a step after which no prefill is added, so that decodes do not stall
+    shared_tokens: int = 1 << 30  # the same for who begins a sequence while those of other tenants run
 
 
 class Scheduler:
@@ -58,7 +59,7 @@ class Scheduler:
         self._page_size = page_size
         self._limits = limits
         self._waiting = Waiting()
-        self._shares = Shares()
+        self._shares = Shares(limits.shared_tokens)
         self._running: list[Sequence] = []  # in the order in which they are served
         self._free_slots = list(range(limits.max_running, 0, -1))
         self._in_flight: deque[list[Reading]] = deque()
@@ -285,7 +286,7 @@ class Scheduler:
         """Start waiting sequences, in order, while the step has room for their prompts."""
         if not self._waiting or not self._free_slots:
             return
-        aside: list[Entry] = []
+        aside, whole = list[Entry](), budget
         usable = dict(self.adapter_slots.usable())
         while self._free_slots and len(aside) < LOOKAHEAD:
             entry = self._waiting.take(usable, self._shares.place)
@@ -295,7 +296,8 @@ class Scheduler:
             if sequence.num_pending or sequence.root in self._building:
                 aside.append(entry)  # its sample, or its image, will be there in a step or two
                 continue
-            if (spans and budget <= 0) or not self._start(sequence, budget, bool(spans)):
+            is_full = budget <= 0 or self._shares.is_enough(whole - budget, sequence.tenant)
+            if (spans and is_full) or not self._start(sequence, budget, bool(spans)):
                 aside.append(entry)
                 break
             budget -= self._prefill(sequence, budget, spans, readings)
@@ -357,17 +359,15 @@ class Scheduler:
     # Pages, slots and prefixes
 
     def _allocate(self, count: int) -> list[int] | None:
-        if (pages := self.pool.allocate(count)) is None and self.prefix_cache.evict(
-            count - self.pool.num_free
-        ):
+        pages = self.pool.allocate(count)
+        if pages is None and self.prefix_cache.evict(count - self.pool.num_free):
             pages = self.pool.allocate(count)
         return pages
 
     def _share(self, sequence: Sequence) -> None:
         """Let others match the prompt from now on. Its full pages now belong to the cache, and are locked."""
         num_pages, pages = sequence.verified // self._page_size, sequence.running.pages
-        before = len(sequence.prefix.pages)
-        keys = page_keys(sequence, self._page_size, num_pages)
+        before, keys = len(sequence.prefix.pages), page_keys(sequence, self._page_size, num_pages)
         prefix = self.prefix_cache.insert(sequence.root, keys, pages[:num_pages])
         self.prefix_cache.lock(prefix)
         self.prefix_cache.unlock(sequence.prefix)

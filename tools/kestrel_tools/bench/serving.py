@@ -44,7 +44,7 @@ from kestrel_tools.bench.server import running_guard, running_server
 from kestrel_tools.bench.soak_requests import draw_photo
 
 NUM_PICTURES = 8
-ROUNDS = 3
+ROUNDS = 9
 SETTINGS: dict[str, Any] = {"temperature": 0.0, "max_tokens": 16}
 QUESTION = "What is in this picture?"
 
@@ -156,6 +156,7 @@ async def _measure_all(run: Serving, folder: Path, console: Console) -> list[Mea
         max_batch_size=max(run.callers),
         weights="random",
         tokenizer_path=str(tokenizer),
+        threads=1,  # otherwise it shows how many the engine has at the moment, which changes by itself
     )
     found = await measure_engine("engine alone")
     with (
