@@ -15,6 +15,7 @@ from kestrel_core.cli import main as command_line
 from kestrel_core.cli.options import add_engine_options, engine_config, engine_options
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.intake.models import DEMO
+from kestrel_tools.asked.options import AskedOptions
 from kestrel_tools.bench.parts import add_parts
 from kestrel_tools.doctor.options import DoctorOptions
 from kestrel_tools.finetune.options import EvalLinesOptions, FinetuneOptions
@@ -57,6 +58,7 @@ def add_eval(commands: "Commands") -> None:
         description="Scores a model, or holds an engine's choices against plain torch.",
     )
     parts = evaluate.add_subparsers(title="on what", required=True, metavar="WHAT")
+    add_engine_options(add_command(parts, "asked", _eval_asked, AskedOptions))
     add_command(parts, "choices", _eval_choices, ChoicesOptions)
     add_engine_options(add_command(parts, "lines", _eval_lines, EvalLinesOptions))
     add_engine_options(add_command(parts, "scenes", _eval_scenes, EvalOptions))
@@ -67,6 +69,12 @@ def _parity(options: argparse.Namespace, console: Console) -> int:
 
     config = RuntimeConfig.from_strings(engine_options(options))
     return 0 if parity(read_options(ParityOptions, options), config, console) else 1
+
+
+def _eval_asked(options: argparse.Namespace, console: Console) -> int:
+    from kestrel_tools.asked.command import eval_asked
+
+    return 0 if eval_asked(read_options(AskedOptions, options), engine_config(options), console) else 1
 
 
 def _eval_choices(options: argparse.Namespace, console: Console) -> int:

@@ -1,25 +1,19 @@
 """`kestrel eval lines`: an engine or a server on a data file's lines, without and with an adapter."""
 
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 from rich.console import Console
 
-from kestrel_core.build import assemble_engine, open_model
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.skills.registry import builtin_skills
 from kestrel_tools.bench.results import write_document
-from kestrel_tools.progress import loading
-from kestrel_tools.scenes.answers import Answers, EngineAnswers, ServerAnswers
+from kestrel_tools.scenes.answers import answering
 
 from . import scoring
 from .lines import read_asked
 from .options import EvalLinesOptions
-
-SERVER_CALLERS = 8
 
 
 def eval_lines(options: EvalLinesOptions, config: RuntimeConfig, console: Console) -> None:
@@ -30,23 +24,10 @@ def eval_lines(options: EvalLinesOptions, config: RuntimeConfig, console: Consol
     if options.url is None and name is not None and Path(name).exists():
         place = Path(name).resolve()
         config, name = replace(config, adapters=str(place.parent)), place.name
-    with _asked(options, config, console) as answers:
+    with answering(options.url, config, console) as answers:
         columns = {"without": scoring.outcomes(answers, lines, None, console)}
         if name is not None:
             columns["with"] = scoring.outcomes(answers, lines, name, console)
     found = scoring.document(lines, columns)
     scoring.print_scores(found, console)
     write_document(options.report, found)
-
-
-@contextmanager
-def _asked(options: EvalLinesOptions, config: RuntimeConfig, console: Console) -> Iterator[Answers]:
-    if options.url is not None:
-        with closing(ServerAnswers(options.url, SERVER_CALLERS)) as server:
-            yield server
-        return
-    with loading(console) as progress:
-        model = open_model(config, progress)
-    engine = assemble_engine(model, config, builtin_skills())
-    with closing(EngineAnswers(engine, config.max_batch_size)) as answers:
-        yield answers

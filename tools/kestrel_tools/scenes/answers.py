@@ -6,16 +6,24 @@ A caller asks its next request as soon as the last one was answered, so latencie
 import random
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from typing import NamedTuple
 
-from kestrel_core.build import Engine
+from rich.console import Console
+
+from kestrel_core.build import Engine, assemble_engine, open_model
+from kestrel_core.config import RuntimeConfig
 from kestrel_core.protocol.errors import EngineFailed, KestrelError
 from kestrel_core.protocol.messages import Chunk, Event, Finished, Request
+from kestrel_core.skills.registry import builtin_skills
+from kestrel_tools.progress import loading
 
 from .asking import TEXTS
 from .score import Outcome
+
+SERVER_CALLERS = 8
 
 
 class Answer(NamedTuple):
@@ -24,6 +32,20 @@ class Answer(NamedTuple):
 
 
 Answers = Callable[[Sequence[Request]], list[Answer]]
+
+
+@contextmanager
+def answering(url: str | None, config: RuntimeConfig, console: Console) -> Iterator[Answers]:
+    """The answers of the server at `url`, or of an engine that is made here."""
+    if url is not None:
+        with closing(ServerAnswers(url, SERVER_CALLERS)) as server:
+            yield server
+        return
+    with loading(console) as progress:
+        model = open_model(config, progress)
+    engine = assemble_engine(model, config, builtin_skills())
+    with closing(EngineAnswers(engine, config.max_batch_size)) as answers:
+        yield answers
 
 
 class EngineAnswers:

@@ -25,7 +25,7 @@ from kestrel_tools.bench.results import write_document
 from kestrel_tools.progress import counted, loading
 
 from . import asking
-from .answers import Answers, EngineAnswers, ServerAnswers
+from .answers import SERVER_CALLERS, Answers, EngineAnswers, ServerAnswers
 from .asking import Asked, scene_requests
 from .compare import Way, engine_ways, server_ways
 from .options import EvalOptions
@@ -35,7 +35,6 @@ from .score import MEANINGS, Scores, grade
 from .sheet import Card, Shown, write_sheet
 
 AT_ONCE = 8  # pictures
-SERVER_CALLERS = 8
 SHEET_CARDS = 24
 
 
