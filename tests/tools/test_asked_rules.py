@@ -96,6 +96,7 @@ def test_some_of_the_groups_are_enough_where_the_rule_says_so() -> None:
         "Sorry, I cannot really say",
         "I don't know.",
         "That is not shown.",
+        "I only know shapes.",
     ],
 )
 def test_that_it_cannot_be_told_is_said_in_several_ways(answer: str) -> None:

@@ -82,7 +82,7 @@ def said(skill: str, outcome: Outcome) -> str:
     if skill in TEXTS:
         return str(outcome.get(TEXTS[skill], ""))[:MAX_SHOWN]
     places = outcome.get("objects", outcome.get("points", ()))
-    shown = "; ".join(" ".join(f"{place[key]:.2f}" for key in sorted(place)) for place in places)
+    shown = "; ".join(" ".join(f"{edge:.2f}" for edge in place.values()) for place in places)
     return f"{len(places)} found ({shown})"[:MAX_SHOWN]
 
 
@@ -98,7 +98,7 @@ def print_scores(told: Mapping[str, Any], console: Console) -> None:
     for answer in told["answers"]:
         if not answer["right"]:
             line = f"{answer['line']} {answer['asked']} -> {answer['said']} (wanted: {answer['wanted']})"
-            console.print(harmless(line), markup=False, highlight=False)
+            console.print(harmless(line), markup=False, highlight=False, soft_wrap=True)
     console.print(table)
 
 

@@ -56,17 +56,20 @@ def _question(
 ) -> Question:
     skill, argument = line["skill"], ARGUMENTS[line["skill"]]
     asked, image = line[argument], line.get("image")
-    seen = truth[Path(image).name] if image is not None else {"drawn": NO_PICTURE, "things": []}
+    seen: Mapping[str, Any] = {"drawn": NO_PICTURE, "things": []}
+    if image is not None:
+        seen = truth[Path(image).name]
     data = (folder / image).read_bytes() if image is not None else None
     accept = line["accept"] if isinstance(line["accept"], list) else [line["accept"]]
     printed = [thing["name"].strip('"') for thing in seen["things"] if thing["name"].startswith('"')]
     known = [*names, *printed, *seen.get("values", ())]
+    shown = asked if skill == "query" else f"{skill} {asked}"
     settings = TEXT if skill in ("query", "caption") else PLACES
     return Question(
         number,
         line["kind"],
         seen["drawn"],
-        Request(skill, {argument: asked}, data, settings, request_id=f"{image or NO_PICTURE}: {asked}"),
+        Request(skill, {argument: asked}, data, settings, request_id=f"{image or NO_PICTURE}: {shown}"),
         tuple(_rule(rule, seen["things"], names) for rule in accept),
         json.dumps(line["accept"]),
         tuple(name for name in known if first(plain(asked), [name, *names.get(name, ())]) is None),

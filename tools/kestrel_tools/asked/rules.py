@@ -21,8 +21,8 @@ DIGITS = (
 NUMBERS = {word: float(number) for number, word in enumerate(DIGITS.split())}
 UNKNOWN = re.compile(
     r"\b(?:(?:cant|cannot|can not|couldnt|could not|unable to|impossible to|not possible to|no way to) "
-    r"(?:\w+ )?(?:tell|say|know|see|answer|determine|be)|dont know|do not know|not sure|no idea|unknown|"
-    r"unclear|not (?:shown|given|visible)|isnt (?:shown|given|visible))\b"
+    r"(?:\w+ )?(?:tell|say|know|see|answer|determine|be)|dont know|do not know|not sure|no idea|only know|"
+    r"unknown|unclear|not (?:shown|given|visible)|isnt (?:shown|given|visible))\b"
 )
 AMBIGUOUS = {"orange", "saw"}  # a colour and a verb, so they do not name a thing that is not there
 
