@@ -50,6 +50,13 @@ class Sprites:
             found.setdefault(name, []).append(index)
         return found
 
+    @cached_property
+    def means(self) -> NDArray[np.float64]:
+        """The mean colour of each, from 0 to 1: [sprites, 3]."""
+        sums = self.pixels.astype(np.float64).sum((1, 2))
+        means: NDArray[np.float64] = sums[:, :3] / np.maximum(sums[:, 3:], 1)
+        return means
+
     def of_sets(self, wanted: Sequence[str]) -> "Sprites":
         return self._at([index for index, name in enumerate(self.sets) if name in wanted])
 
