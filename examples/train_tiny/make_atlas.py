@@ -29,9 +29,9 @@ from kestrel_tools.things.atlas import (
     Fonts,
     Sprites,
 )
+from kestrel_tools.things.colour import main_colour
 from kestrel_tools.things.names import nouns
 
-from .colour import main_colour
 from .outline import hull_of, outline_of
 from .typeface import Typeface
 

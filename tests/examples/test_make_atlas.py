@@ -5,11 +5,11 @@ import struct
 import numpy as np
 import pytest
 
-from examples.train_tiny.colour import main_colour
 from examples.train_tiny.make_atlas import draw_font, draw_icon, draw_set
 from examples.train_tiny.outline import area_of, hull_of, loops_of, outline_of
 from examples.train_tiny.typeface import Typeface
 from kestrel_tools.things.atlas import BASELINE, CHARACTERS, LETTER, SPRITE, UNSEEN_SETS
+from kestrel_tools.things.colour import main_colour
 
 DISC = '<circle cx="30" cy="20" r="10" fill="#dd2020"/>'
 

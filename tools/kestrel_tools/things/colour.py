@@ -42,10 +42,11 @@ def names_of(rgb: NDArray[np.float64]) -> NDArray[np.str_]:
         (hue > 306) & (hue < 342),
         (hue < 40) & (value < 0.68),
         (hue < 46) & (saturation < 0.55),
+        saturation < 0.3,
         value < 0.42,
         *(hue < most for most, _ in HUES),
     ]
-    named = ["black", "white", "gray", "pink", "pink", "brown", "", "", *(name for _, name in HUES)]
+    named = ["black", "white", "gray", "pink", "pink", "brown", "", "", "", *(name for _, name in HUES)]
     return np.select(conditions, [np.full(len(rgb), name) for name in named], "red")
 
 
