@@ -18,7 +18,7 @@ from kestrel_tools.things.language.questions import QUESTIONS, asked
 from kestrel_tools.things.language.spelling import casual, chosen, mistyped, number_of
 from kestrel_tools.things.language.targets import ALL, target
 from kestrel_tools.things.language.wanted import of_kind, of_noun, only, wanted
-from kestrel_tools.things.scene import Item, Placed, Scene
+from kestrel_tools.things.scene import Item, Placed, Scene, widened
 from tests.small_atlas import small_atlas
 
 ATLAS = small_atlas()
@@ -118,6 +118,16 @@ def test_sides_and_sizes_are_those_of_the_scene() -> None:
     assert {"nothing", "cat", "car, cat"} <= beside
 
 
+def test_a_shape_is_told_by_a_colour_that_it_alone_has() -> None:
+    for seed in range(40):
+        scene = widened(shapes.draw_scene(Random(seed), 1.2))
+        found = facts.shape(Random(seed), scene)
+        if found is not None:
+            [(words, (item,))] = found.evidence
+            assert sum(words.split()[-2] == other.colour for other in scene.items) >= 1
+            assert found.answer == item.noun  # type: ignore[attr-defined]
+
+
 def test_what_lies_level_with_another_is_not_asked_about() -> None:
     level = scene_of(DOG, thing("cat", (0.5, 0.1, 0.6, 0.2)))
     for seed in range(200):
@@ -139,10 +149,7 @@ def test_several_of_one_name_are_counted_in_a_caption() -> None:
 def test_shapes_alone_are_described_as_in_the_small_world(length: str) -> None:
     for seed in range(20):
         small = shapes.draw_scene(Random(seed), 1.2)
-        plain = shapes.Scene(1.2, small.background, small.things, None)
-        items = tuple(Item(t.shape, t.colour, t.size, t.box, t) for t in small.things)
-        wide = Scene(1.2, small.background, items)
-        assert caption(wide, length) == old_facts.caption_text(plain, length)
+        assert caption(widened(small), length) == old_facts.caption_text(small, length)
 
 
 def test_every_scene_is_asked_and_answered() -> None:

@@ -136,3 +136,15 @@ class Scene:
 
 def unit_of(aspect: float) -> tuple[float, float]:
     return min(1.0, 1 / aspect), min(1.0, aspect)
+
+
+def widened(scene: shapes.Scene) -> Scene:
+    """A scene of the small world as one of this: what is there, not how its print is drawn."""
+    items = tuple(Item(t.shape, t.colour, t.size, t.box, t) for t in scene.things)
+    printed = scene.print
+    lines = (
+        ()
+        if printed is None
+        else (Line(printed.text, 0, printed.x, printed.y, 0.0, 0.0, printed.rgb, printed.box),)
+    )
+    return Scene(scene.aspect, scene.background, items, lines)

@@ -23,6 +23,7 @@ MAKERS: dict[Maker, float] = {
     facts.presence_of_two: 0.4,
     facts.colour: 1.8,
     facts.is_colour: 0.8,
+    facts.shape: 0.8,
     facts.size: 0.8,
     facts.where: 1.0,
     facts.ground: 0.4,
@@ -55,6 +56,8 @@ def spatial_fact(rng: Random, scene: Scene) -> tuple[Fact, tuple[Input, ...]] | 
     """A question about a point or a box of the picture."""
     if not scene.items:
         return None
+    if rng.random() < 0.08:
+        return _nothing_there(rng, scene)
     item = rng.choice(scene.items)
     x_min, y_min, x_max, y_max = item.box
     (x, y), width, height = item.centre, x_max - x_min, y_max - y_min
@@ -73,3 +76,12 @@ def spatial_fact(rng: Random, scene: Scene) -> tuple[Fact, tuple[Input, ...]] | 
         return Fact("spatial", asked(rng, "this colour"), item.colour), refs
     sentence = f"This is {with_article(item.name)}."
     return Fact("spatial", asked(rng, "this"), item.name, sentence), refs
+
+
+def _nothing_there(rng: Random, scene: Scene) -> tuple[Fact, tuple[Input, ...]] | None:
+    """A point of the ground, well away from everything."""
+    x, y = rng.uniform(0.02, 0.98), rng.uniform(0.02, 0.98)
+    boxes = [found.box for found in (*scene.items, *scene.lines)]
+    if any(b[0] - 0.04 < x < b[2] + 0.04 and b[1] - 0.04 < y < b[3] + 0.04 for b in boxes):
+        return None
+    return Fact("spatial", asked(rng, "this"), "nothing"), (Coord(x), Coord(y))

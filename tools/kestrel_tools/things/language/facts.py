@@ -138,6 +138,21 @@ def _unlike(rng: Random, scene: Scene) -> tuple[str, Item] | None:
     return found
 
 
+def shape(rng: Random, scene: Scene) -> Fact | None:
+    """Which shape has a colour, where one thing alone has it."""
+    there = [item for item in scene.items if item.is_shape]
+    if not there or any(not item.colour for item in scene.items):
+        return None
+    item = rng.choice(there)
+    adjectives = item.colour if rng.random() < 0.7 else f"{item.size} {item.colour}"
+    alike = [other for other in scene.items if set(adjectives.split()) <= {other.size, other.colour}]
+    if len(alike) != 1:
+        return None
+    sentence = f"The {adjectives} shape is {with_article(item.noun)}."
+    evidence = ((f"the {adjectives} shape", (item,)),)
+    return Fact("shape", asked(rng, "shape", adjectives), item.noun, sentence, evidence)
+
+
 def size(rng: Random, scene: Scene) -> Fact | None:
     found = only(rng, scene)
     if found is None or found[1].size in found[0].split():

@@ -104,6 +104,13 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
         f"[What's|What is] the {COLOUR} of the background?",
         f"[What's|What is] the background {COLOUR}?",
     ),
+    "shape": (
+        "[What|Which] shape is {}?",
+        "[What|Which] shape [is|has] the {} [one|thing|object]?",
+        "[What's|What is] [the shape of|] the {} [thing|object|one|shape]?",
+        "[What's|What is] {}?",
+        "[What|Which] [thing|object] is {}?",
+    ),
     "size": (
         "How [big|large] <is> {}?",
         "What size <is> {}?",
