@@ -16,8 +16,7 @@ from kestrel_core.loop.step import Input, Sample, Size
 from kestrel_core.moondream.config import TokenizerConfig
 from kestrel_tools.scenes.facts import caption_text, talk
 from kestrel_tools.scenes.phrases import sentence_of
-from kestrel_tools.scenes.world import Scene, Thing, outline_on_picture
-from kestrel_tools.things.language.fact import Boxed
+from kestrel_tools.scenes.world import Boxed, Scene, Thing, outline_on_picture
 
 from .words import Words
 

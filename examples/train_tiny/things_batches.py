@@ -9,7 +9,6 @@ from random import Random
 
 from kestrel_core.moondream.config import MoondreamConfig
 from kestrel_tools.scenes import render
-from kestrel_tools.scenes.world import outline_on_picture
 from kestrel_tools.things import paint
 from kestrel_tools.things.atlas import Atlas, open_atlas
 from kestrel_tools.things.charts import draw_chart
@@ -17,10 +16,11 @@ from kestrel_tools.things.compose import draw_scene
 from kestrel_tools.things.language import choose, targets
 from kestrel_tools.things.language.fact import caption
 from kestrel_tools.things.language.talk import talk
-from kestrel_tools.things.scene import MOST_ITEMS, Item, Placed, Scene, widened
+from kestrel_tools.things.pictures import outline_of
+from kestrel_tools.things.scene import MOST_ITEMS, Item, Scene, widened
 
 from .batches import Batch, draw_aspect, draw_scenes, draw_tiling, lay, seen_pixels
-from .teacher import Paths, Task, Teacher
+from .teacher import Task, Teacher
 
 # Questions; lists and short captions; captions; outlines of five things and long captions of twelve. With the
 # image's 197 they make 704 positions, a multiple of 64.
@@ -136,12 +136,6 @@ def _outlined(rng: Random, scene: Scene, teacher: Teacher, atlas: Atlas) -> Task
     if len(items) < len(found) or len(items) > MOST_OUTLINED:
         return None
     return teacher.outlined(words, [(item, outline_of(item, scene, atlas)) for item in items])
-
-
-def outline_of(item: Item, scene: Scene, atlas: Atlas) -> Paths:
-    if isinstance(item.drawn, Placed):
-        return [item.drawn.on_picture(atlas.sprites.outlines[item.drawn.sprite], scene.unit)]
-    return outline_on_picture(item.drawn, scene.unit)
 
 
 def _talk(rng: Random, teacher: Teacher, with_picture: bool, length: int) -> Task:

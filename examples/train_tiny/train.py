@@ -76,7 +76,8 @@ def main() -> None:
     stream.close()
     save(model, out, steps, world, options.half_resume)
     if options.eval_scenes:
-        score(out, options.eval_scenes, options.device)
+        for scored in ("shapes", "things", "unseen") if world is not SHAPES else ("shapes",):
+            score(out, options.eval_scenes, options.device, scored)
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -333,9 +334,11 @@ def save(model: Moondream, out: Path, steps: int, world: World = SHAPES, half: b
         _write(out / f"resume_{part}.safetensors", own, steps)
 
 
-def score(out: Path, scenes: int, device: str) -> None:
+def score(out: Path, scenes: int, device: str, world: str = "shapes") -> None:
     """As `kestrel eval scenes` does it, through the engine: needs what the server needs, pyvips among it."""
-    asked = EvalOptions(scenes, seed=1, report=out / "eval.json", sheet=out / "sheet.svg")
+    suffix = "" if world == "shapes" else f"_{world}"
+    report, sheet = out / f"eval{suffix}.json", out / f"sheet{suffix}.svg"
+    asked = EvalOptions(scenes, seed=1, world=world, report=report, sheet=sheet)
     config = RuntimeConfig(model_path=str(out), device=device, dtype="float32", max_batch_size=64)
     eval_scenes(asked, config, Console())
 

@@ -13,7 +13,7 @@ from safetensors.torch import load_file
 
 from examples.train_tiny import export, network, things_batches, train
 from examples.train_tiny.teacher import Teacher
-from examples.train_tiny.things_batches import SLOTS, new_scene, outline_of, slot_task
+from examples.train_tiny.things_batches import SLOTS, new_scene, slot_task
 from examples.train_tiny.words import THINGS_TOKENIZER, Words
 from examples.train_tiny.worlds import THINGS, WORLDS
 from kestrel_core.intake.tokenizer import Tokenizer
@@ -26,6 +26,7 @@ from kestrel_core.skills.registry import builtin_skills
 from kestrel_core.skills.spec import Language
 from kestrel_tools.things.compose import draw_scene
 from kestrel_tools.things.language import choose, targets
+from kestrel_tools.things.pictures import outline_of
 from kestrel_tools.things.scene import Item
 from tests.small_atlas import small_atlas
 

@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +60,15 @@ GROUNDS: tuple[tuple[float, tuple[float, float], tuple[float, float]], ...] = (
     (1.0, (0.2, 0.8), (0.25, 0.85)),
 )
 BACKGROUNDS = ("plain", "gradient", "noise", "stripes", "checks")
+
+
+class Boxed(Protocol):
+    """What can be found in a picture."""
+
+    @property
+    def box(self) -> Box: ...
+    @property
+    def centre(self) -> tuple[float, float]: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,13 +109,13 @@ def asked(rng: Random, kind: str, *subjects: str) -> str:
 
 def chart_fact(rng: Random, scene: Scene) -> Fact:
     """One thing that is true of the chart, of a random kind."""
+    [kind] = rng.choices(tuple(WEIGHTS), tuple(WEIGHTS.values()))
+    return fact_of(rng, kind, scene)
+
+
+def fact_of(rng: Random, kind: str, scene: Scene) -> Fact:
     chart = scene.chart
     assert chart is not None
-    [kind] = rng.choices(tuple(WEIGHTS), tuple(WEIGHTS.values()))
-    return _fact(rng, kind, scene, chart)
-
-
-def _fact(rng: Random, kind: str, scene: Scene, chart: Chart) -> Fact:
     at = rng.randrange(len(chart.labels))
     other = rng.choice([index for index in range(len(chart.labels)) if index != at])
     label, value, rival = chart.labels[at], chart.values[at], chart.labels[other]

@@ -2,22 +2,13 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from kestrel_tools.scenes.world import Box
+from kestrel_tools.scenes.world import Box, Boxed
 from kestrel_tools.things.names import is_plural, plural, with_article
 from kestrel_tools.things.scene import Item, Scene
 
 NUMBERS = "no one two three four five six seven eight nine ten eleven twelve".split()  # noqa: SIM905
-
-
-class Boxed(Protocol):
-    """What can be found in a picture: a thing, a printed line, a bar."""
-
-    @property
-    def box(self) -> Box: ...
-    @property
-    def centre(self) -> tuple[float, float]: ...
 
 
 class Region(NamedTuple):

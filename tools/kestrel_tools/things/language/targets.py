@@ -2,10 +2,11 @@
 
 from random import Random
 
+from kestrel_tools.scenes.world import Boxed
 from kestrel_tools.things.names import with_article
 from kestrel_tools.things.scene import Scene
 
-from .fact import Boxed, Region
+from .fact import Region
 from .spelling import mistyped
 from .wanted import everything, stranger, wanted
 
