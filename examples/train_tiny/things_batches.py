@@ -76,13 +76,16 @@ def new_scene(
 
 
 def slot_task(rng: Random, scene: Scene, length: int, teacher: Teacher, atlas: Atlas) -> Task:
-    """A random task that fits the slot."""
+    """A random task that fits the slot; the longest of a few in a long one, which few tasks fill."""
     choose_task = _short if length <= 28 else _middle if length <= 48 else _long
+    wanted, fitting = 1 + length // 64, []
     for _ in range(8):
         task = choose_task(rng, scene, teacher, atlas)
         if task is not None and task.length <= length:
-            return task
-    return _talk(rng, teacher, True, length)
+            fitting.append(task)
+        if len(fitting) == wanted:
+            break
+    return max(fitting, key=lambda task: task.length) if fitting else _talk(rng, teacher, True, length)
 
 
 def _short(rng: Random, scene: Scene, teacher: Teacher, atlas: Atlas) -> Task | None:

@@ -68,7 +68,7 @@ def draw_scene(
     """All is legible at `pixels` (height, width), the size the encoder will see."""
     unit, background = unit_of(aspect), shapes.draw_background(rng)
     room = Room(OVERLAP if rng.random() < 0.3 else 0.0)
-    [num_lines] = rng.choices(range(MOST_LINES + 1), (60, 30, 7, 3))
+    [num_lines] = rng.choices(range(MOST_LINES + 1), (48, 40, 9, 3))
     lines = [_line(rng, atlas, unit, background, room, pixels) for _ in range(num_lines)]
     items = _items(rng, atlas.sprites, unit, background, room, pixels, most)
     return Scene(

@@ -27,7 +27,7 @@ MAKERS: dict[Maker, float] = {
     facts.size: 0.8,
     facts.where: 1.0,
     facts.ground: 0.4,
-    facts.read: 3.4,
+    facts.read: 5.0,
     facts.has_text: 0.3,
     facts.empty: 0.1,
     relations.relation: 2.2,

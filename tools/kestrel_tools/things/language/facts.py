@@ -203,7 +203,7 @@ def ground(rng: Random, scene: Scene) -> Fact | None:
 
 def read(rng: Random, scene: Scene) -> Fact | None:
     if not scene.lines:
-        return Fact("read none", asked(rng, "read"), "nothing") if rng.random() < 0.2 else None
+        return Fact("read none", asked(rng, "read"), "nothing") if rng.random() < 0.08 else None
     text = texts_of(scene)
     number = len(scene.lines) == 1 and text.isdigit() and rng.random() < 0.5
     sentence = f"The text says {text}."
