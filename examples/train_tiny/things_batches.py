@@ -125,7 +125,7 @@ def _long(rng: Random, scene: Scene, teacher: Teacher, atlas: Atlas) -> Task | N
         return _outlined(rng, scene, teacher, atlas)
     if kind < 0.88:
         return teacher.query(rng, choose.fact(rng, scene), reasoning=True)
-    return teacher.detect(rng.choice(targets.ALL), scene.items) if scene.items else None
+    return teacher.detect(rng.choice(targets.ALL), scene.items or scene.lines) if not scene.chart else None
 
 
 def _captioned(scene: Scene, length: str, teacher: Teacher) -> Task:

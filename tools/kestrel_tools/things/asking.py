@@ -46,7 +46,7 @@ def _about_things(rng: Random, scene: Scene, sets: Mapping[Boxed, str]) -> list[
     count = facts.count(rng, scene)
     thought = {"question": count.question, "reasoning": True}
     requests.append(Asked("reasoning", "query", thought, count.answer, count.evidence[0][1]))
-    requests.append(objects("detect", rng.choice(targets.ALL), scene.items))
+    requests.append(objects("detect", rng.choice(targets.ALL), scene.items or scene.lines))
     outlined = wanted(rng, scene, 0.9)
     if 0 < len(outlined.items) <= 2:
         requests.append(objects("segment", outlined.one, outlined.items))

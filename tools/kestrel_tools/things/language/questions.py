@@ -57,10 +57,6 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
         "[Tell me|Say] how many {} there are.",
         f"In [the|this] {PICTURE}, how many {{}} are there?",
     ),
-    "count one": (
-        f"How much {{}} [is there|do you see|can you see|is {HERE}]?",
-        "How many {} are there?",
-    ),
     "presence": (
         f"Is there {{}}[| {HERE}]?",
         f"[Do|Can] you see {{}}[| {HERE}]?",

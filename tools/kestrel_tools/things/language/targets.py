@@ -33,7 +33,7 @@ def target(rng: Random, scene: Scene, present: float = 0.8) -> tuple[str, tuple[
         found = stranger(rng, scene)
         return found.one, ()
     if chance < 0.16:
-        return rng.choice(ALL), scene.items
+        return rng.choice(ALL), scene.items or scene.lines
     if chance < 0.2:
         return rng.choice(SHAPES), tuple(item for item in scene.items if item.is_shape)
     if chance < (0.28 if scene.lines else 0.21):
