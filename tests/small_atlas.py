@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from examples.train_tiny.outline import hull_of, outline_of
+from examples.train_tiny.outline import anchor_of, hull_of, outline_of
 from kestrel_tools.scenes import font
 from kestrel_tools.things.atlas import (
     BASELINE,
@@ -40,6 +40,7 @@ def small_atlas() -> Atlas:
         pixels,
         np.stack([hull_of(mask, NUM_HULL) for mask in masks]).astype(np.float32),
         np.stack([outline_of(mask, NUM_CORNERS) for mask in masks]).astype(np.float32),
+        np.stack([anchor_of(mask) for mask in masks]).astype(np.float32),
     )
     return Atlas(sprites, _fonts())
 

@@ -32,7 +32,7 @@ from kestrel_tools.things.atlas import (
 from kestrel_tools.things.colour import main_colour
 from kestrel_tools.things.names import nouns
 
-from .outline import hull_of, outline_of
+from .outline import anchor_of, hull_of, outline_of
 from .typeface import Typeface
 
 
@@ -131,6 +131,7 @@ def draw_set(name: str, document: dict[str, object]) -> Sprites:
         pixels,
         np.stack([hull_of(mask, NUM_HULL) for mask in masks]).astype(np.float32),
         np.stack([outline_of(mask, NUM_CORNERS) for mask in masks]).astype(np.float32),
+        np.stack([anchor_of(mask) for mask in masks]).astype(np.float32),
     )
 
 

@@ -28,6 +28,24 @@ def outline_of(covered: NDArray[np.bool_], count: int) -> Points:
     return simplified(longest, count)
 
 
+def anchor_of(covered: NDArray[np.bool_], margin: int = 3) -> Points:
+    """A point well within what is covered, as near to the middle of its box as can be: [2], from -1 to 1."""
+    ys, xs = np.nonzero(covered)
+    middle = np.array((xs.min() + xs.max() + 1, ys.min() + ys.max() + 1)) / 2
+    inner = covered
+    for _ in range(margin):
+        thinner = inner.copy()
+        for axis in (0, 1):
+            thinner &= np.roll(inner, 1, axis) & np.roll(inner, -1, axis)
+        if not thinner.any():
+            break
+        inner = thinner
+    ys, xs = np.nonzero(inner)
+    points = np.stack((xs, ys), 1) + 0.5
+    nearest: Points = points[((points - middle) ** 2).sum(1).argmin()] * (2 / covered.shape[0]) - 1
+    return nearest
+
+
 def loops_of(covered: NDArray[np.bool_]) -> list[list[tuple[int, int]]]:
     """The borders between covered and other pixels as closed paths along pixel corners (x, y)."""
     padded = np.pad(covered, 1)

@@ -83,7 +83,7 @@ class Teacher:
         for index, (words, things) in enumerate(shown):
             if index:
                 samples += self._plain(" and ")
-            points = (Sample(self.ids.coord_id, c) for thing in things for c in thing.centre)
+            points = (Sample(self.ids.coord_id, c) for thing in things for c in thing.point)
             samples += (Sample(self.ids.start_ground_points_id), *self._plain(words), *points)
             samples += (Sample(self.ids.end_ground_id),)
         return samples + self._plain(f", {fact.answer} in all." if fact.kind == "count" else ".")
@@ -96,7 +96,7 @@ class Teacher:
         return Task(f"caption {length}", prompt, self._text(text), text, things)
 
     def point(self, words: str, things: tuple[Boxed, ...]) -> Task:
-        samples = tuple(sample for thing in things for sample in self._point(*thing.centre))
+        samples = tuple(sample for thing in things for sample in self._point(*thing.point))
         return self._spatial("point", words, samples, things)
 
     def detect(self, words: str, things: tuple[Boxed, ...]) -> Task:

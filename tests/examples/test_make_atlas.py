@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from examples.train_tiny.make_atlas import draw_font, draw_icon, draw_set
-from examples.train_tiny.outline import area_of, hull_of, loops_of, outline_of
+from examples.train_tiny.outline import anchor_of, area_of, hull_of, loops_of, outline_of
 from examples.train_tiny.typeface import Typeface
 from kestrel_tools.things.atlas import BASELINE, CHARACTERS, LETTER, SPRITE, UNSEEN_SETS
 from kestrel_tools.things.colour import main_colour
@@ -32,6 +32,14 @@ def test_the_hull_touches_the_furthest_pixels_on_every_side() -> None:
     covered[10:20, 5:90] = covered[60:80, 40:44] = True
     hull = (hull_of(covered, 64) + 1) * 48
     assert (*hull.min(0), *hull.max(0)) == pytest.approx((5, 10, 90, 80))
+
+
+def test_a_crescent_is_pointed_at_within_itself() -> None:
+    y, x = np.mgrid[0:96, 0:96] + 0.5 - 48
+    crescent = disc(96, 44) & ((x - 20) ** 2 + y**2 >= 40**2)
+    column, row = ((anchor_of(crescent) + 1) * 48).astype(int)
+    assert crescent[row - 2 : row + 3, column - 2 : column + 3].all()
+    assert anchor_of(disc(96, 40)) == pytest.approx(0, abs=0.02)
 
 
 def test_separate_pieces_are_outlined_together() -> None:

@@ -41,10 +41,10 @@ def truth(asked: Asked, picture: Picture) -> Outcome:
         case "caption":
             return {"caption": asked.answer}
         case "query":
-            points = [list(thing.centre) for thing in asked.things]
+            points = [list(thing.point) for thing in asked.things]
             return {"answer": asked.answer, "reasoning": {"grounding": [{"points": points}]}}
         case "point":
-            return {"points": [dict(zip("xy", thing.centre, strict=True)) for thing in asked.things]}
+            return {"points": [dict(zip("xy", thing.point, strict=True)) for thing in asked.things]}
     boxes = [dict(zip(("x_min", "y_min", "x_max", "y_max"), t.box, strict=True)) for t in asked.things]
     if asked.skill == "detect":
         return {"objects": boxes}
@@ -120,16 +120,7 @@ def test_a_picture_is_a_file_of_its_size_and_the_same_again(pictures: list[Pictu
 
 def test_the_unseen_part_of_an_atlas_shares_nothing_with_the_other(tmp_path: Path) -> None:
     for name in ("mine", UNSEEN_SETS[0]):
-        sprites = ATLAS.sprites
-        kept = type(sprites)(
-            sprites.names,
-            (name,) * len(sprites),
-            sprites.colours,
-            sprites.pixels,
-            sprites.hulls,
-            sprites.outlines,
-        )
-        kept.save(tmp_path / f"things-{name}.npz")
+        replace(ATLAS.sprites, sets=(name,) * len(ATLAS.sprites)).save(tmp_path / f"things-{name}.npz")
     for name in ("dots", UNSEEN_FONTS[0]):
         replace(ATLAS.fonts, names=(name,)).save(tmp_path / f"font-{name}.npz")
     whole = open_atlas(tmp_path)

@@ -26,7 +26,8 @@ WHITE = Background("plain", (1, 1, 1), (1, 1, 1), 0, 0.1, 0)
 
 
 def thing(noun: str, box: Box, colour: str = "", size: str = "big") -> Item:
-    return Item(noun, colour, size, box, Placed(0, 0.0, 0.0, 0.1, 0.0, False))
+    middle = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
+    return Item(noun, colour, size, box, Placed(0, 0.0, 0.0, 0.1, 0.0, False), middle)
 
 
 def scene_of(*items: Item) -> Scene:

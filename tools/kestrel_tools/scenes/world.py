@@ -69,6 +69,10 @@ class Boxed(Protocol):
     def box(self) -> Box: ...
     @property
     def centre(self) -> tuple[float, float]: ...
+    @property
+    def point(self) -> tuple[float, float]:
+        """Where to point at it: the centre, unless that lies beside what is drawn."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +101,10 @@ class Thing:
         """The middle of the box. Hearts and triangles are rotated about another point."""
         x_min, y_min, x_max, y_max = self.box
         return (x_min + x_max) / 2, (y_min + y_max) / 2
+
+    @property
+    def point(self) -> tuple[float, float]:
+        return self.centre
 
 
 @dataclass(frozen=True, slots=True)

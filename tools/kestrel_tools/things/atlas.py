@@ -28,6 +28,8 @@ CAPITAL = 25  # about the height of a capital in a letter's cell
 CHARACTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789 .,:!?-+%&'/$"
 NUM_HULL, NUM_CORNERS = 64, 16  # points
 
+ARRAYS = ("pixels", "hulls", "outlines", "anchors")
+
 
 @dataclass(frozen=True)
 class Sprites:
@@ -39,6 +41,7 @@ class Sprites:
     pixels: NDArray[np.uint8] = field(repr=False)  # [sprites, side, side, 4], colours times alpha
     hulls: NDArray[np.float32] = field(repr=False)  # [sprites, NUM_HULL, 2], its furthest points
     outlines: NDArray[np.float32] = field(repr=False)  # [sprites, NUM_CORNERS, 2]
+    anchors: NDArray[np.float32] = field(repr=False)  # [sprites, 2], a point well within it
 
     def __len__(self) -> int:
         return len(self.names)
@@ -62,11 +65,11 @@ class Sprites:
 
     def save(self, path: Path) -> None:
         texts = {name: np.array(getattr(self, name)) for name in ("names", "sets", "colours")}
-        np.savez_compressed(path, **texts, pixels=self.pixels, hulls=self.hulls, outlines=self.outlines)
+        np.savez_compressed(path, **texts, **{name: getattr(self, name) for name in ARRAYS})
 
     def _at(self, indices: Sequence[int]) -> "Sprites":
         texts = (tuple(part[i] for i in indices) for part in (self.names, self.sets, self.colours))
-        arrays = (part[list(indices)] for part in (self.pixels, self.hulls, self.outlines))
+        arrays = (getattr(self, name)[list(indices)] for name in ARRAYS)
         return Sprites(*texts, *arrays)  # type: ignore[arg-type]
 
 
@@ -117,7 +120,7 @@ def _joined_sprites(paths: Sequence[Path]) -> Sprites:
     def texts(name: str) -> tuple[str, ...]:
         return tuple(str(text) for file in files for text in file[name])
 
-    arrays = (np.concatenate([file[name] for file in files]) for name in ("pixels", "hulls", "outlines"))
+    arrays = (np.concatenate([file[name] for file in files]) for name in ARRAYS)
     return Sprites(texts("names"), texts("sets"), texts("colours"), *arrays)
 
 

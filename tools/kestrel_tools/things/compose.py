@@ -140,7 +140,8 @@ def _thing(
         return None
     x, y, box = place
     placed = Placed(index, x, y, radius, angle, mirrored)
-    return Item(sprites.names[index], sprites.colours[index], size, box, placed)
+    [point] = placed.on_picture(sprites.anchors[index : index + 1], unit).tolist()
+    return Item(sprites.names[index], sprites.colours[index], size, box, placed, (point[0], point[1]))
 
 
 def _shape(
@@ -160,7 +161,7 @@ def _shape(
     if thing is None:
         return None
     room.solid.append(thing.box)
-    return Item(thing.shape, thing.colour, thing.size, thing.box, thing)
+    return Item(thing.shape, thing.colour, thing.size, thing.box, thing, thing.point)
 
 
 def _line(

@@ -54,6 +54,7 @@ class Item:
     size: str
     box: Box  # of what is drawn, also where something lies over it
     drawn: Placed | shapes.Thing
+    point: tuple[float, float]  # within it, as near to the middle as can be
 
     @property
     def is_shape(self) -> bool:
@@ -95,6 +96,10 @@ class Line:
     @property
     def centre(self) -> tuple[float, float]:
         return (self.box[0] + self.box[2]) / 2, (self.box[1] + self.box[3]) / 2
+
+    @property
+    def point(self) -> tuple[float, float]:
+        return self.centre
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +145,7 @@ def unit_of(aspect: float) -> tuple[float, float]:
 
 def widened(scene: shapes.Scene) -> Scene:
     """A scene of the small world as one of this: what is there, not how its print is drawn."""
-    items = tuple(Item(t.shape, t.colour, t.size, t.box, t) for t in scene.things)
+    items = tuple(Item(t.shape, t.colour, t.size, t.box, t, t.point) for t in scene.things)
     printed = scene.print
     lines = (
         ()

@@ -21,6 +21,10 @@ class Region(NamedTuple):
         x_min, y_min, x_max, y_max = self.box
         return (x_min + x_max) / 2, (y_min + y_max) / 2
 
+    @property
+    def point(self) -> tuple[float, float]:
+        return self.centre
+
 
 class Fact(NamedTuple):
     """`sentence` is the answer where a full one is asked for; `evidence` is what shows it, with its name."""
