@@ -19,7 +19,7 @@ from kestrel_tools.scenes.answers import Answer
 from kestrel_tools.scenes.asking import Asked
 from kestrel_tools.scenes.named import named
 from kestrel_tools.scenes.options import EvalOptions
-from kestrel_tools.scenes.score import Outcome, Scores, grade, near_value
+from kestrel_tools.scenes.score import Outcome, Scores, grade, near_value, same_description
 from kestrel_tools.things.atlas import UNSEEN_FONTS, UNSEEN_SETS, open_atlas
 from kestrel_tools.things.pictures import NewPictures, Picture, open_things
 from tests.small_atlas import small_atlas
@@ -104,6 +104,12 @@ def test_a_caption_names_each_thing_as_often_as_it_says() -> None:
     told = "There are 2 things. A small dog at the top left. A big orange ring at the center."
     assert named(told) == Counter({"dog": 1, "orange ring": 1})
     assert named("An orange circle and two oranges.") == Counter({"orange circle": 1, "orange": 2})
+
+
+def test_descriptions_are_the_same_whether_they_count_or_not() -> None:
+    assert same_description("Two dogs and the text STOP.", "A dog, a dog and the text STOP.")
+    assert not same_description("Two dogs and the text STOP.", "A dog, a dog and the text SHOP.")
+    assert not same_description("Two dogs.", "A dog.")
 
 
 @pytest.mark.parametrize(("said", "near"), [("40", True), ("41.9", True), ("43", False), ("many", False)])

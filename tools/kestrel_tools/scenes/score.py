@@ -21,6 +21,7 @@ Outcome = Mapping[str, Any] | KestrelError  # the JSON of an answer, or why ther
 MIN_IOU = 0.5
 MAX_SAID = 200  # letters of a wrong answer that are kept
 GRID = 96  # samples along a side, where outlines are compared
+TEXT = re.compile(r"the text (.+?)(?:, | and the text |\.$)")
 VALUE_NEAR = 0.05  # of a chart's value
 
 # What the bundled model has to reach, by world.
@@ -131,6 +132,8 @@ def _query(asked: Asked, outcome: Mapping[str, Any], said: str, picture: Drawn) 
             return Grade(right, text, {"spatial refs": right})
         case "talk":
             return Grade(right, text, {"talk": right})
+        case "describe":
+            right = right or same_description(text, asked.answer)
         case "naming":
             by_set = {f"naming, {asked.drawn_by}": right} if asked.drawn_by else {}
             return Grade(right, text, {"naming": right, **by_set})
@@ -223,6 +226,11 @@ class Scores:
                 values[f"{skill} IoU"] = float(np.mean(overlaps or [0.0])), len(overlaps)
         order = [*MEANINGS, *sorted(values.keys() - MEANINGS.keys())]
         return [Row(name, *values[name], self._targets.get(name)) for name in order if name in values]
+
+
+def same_description(said: str, true: str) -> bool:
+    """Whether two captions name the same things and texts: "two dogs" are "a dog and a dog"."""
+    return named(said) == named(true) and TEXT.findall(said) == TEXT.findall(true)
 
 
 def near_value(text: str, true: float) -> bool:
