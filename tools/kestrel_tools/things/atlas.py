@@ -87,8 +87,8 @@ class Fonts:
 
     def only(self, wanted: Sequence[str]) -> "Fonts":
         indices = [index for index, name in enumerate(self.names) if name in wanted]
-        parts = (part[indices] for part in (self.pixels, self.advances, self.inks))
-        return Fonts(tuple(self.names[i] for i in indices), *parts)
+        names = tuple(self.names[i] for i in indices)
+        return Fonts(names, self.pixels[indices], self.advances[indices], self.inks[indices])
 
     def save(self, path: Path) -> None:
         names = np.array(self.names)

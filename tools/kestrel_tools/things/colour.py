@@ -61,5 +61,4 @@ def _hue(
         [(green - blue) / chroma % 6, (blue - red) / chroma + 2],
         (red - green) / chroma + 4,
     )
-    degrees: NDArray[np.float64] = 60 * sector
-    return degrees
+    return np.asarray(60 * sector, np.float64)

@@ -191,8 +191,9 @@ def _line(
 def ink_colour(rng: Random, background: Background) -> Rgb | None:
     """Dark, light or some colour, as long as it stands out."""
     plain: Rgb = (0.03, 0.03, 0.03) if sum(background.first) > 1.5 else (0.98, 0.98, 0.98)
-    shades = [shapes.draw_shade(rng, name) for name in rng.sample(COLOUR_NAMES, 4)]
-    for rgb in (*(shades if rng.random() < 0.5 else ()), plain):
+    shades: list[Rgb] = [shapes.draw_shade(rng, name) for name in rng.sample(COLOUR_NAMES, 4)]
+    candidates: list[Rgb] = [*(shades if rng.random() < 0.5 else []), plain]
+    for rgb in candidates:
         if shapes.stands_out(rgb, background, 0.45):
             return rgb
     return None

@@ -6,6 +6,7 @@ Positions are fractions of the picture; lengths are fractions of its shorter sid
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ MOST_ITEMS = 12
 MOST_SHAPES = shapes.MAX_OBJECTS
 
 
-def turned(points: NDArray[np.floating], angle: float) -> Points:
+def turned(points: NDArray[Any], angle: float) -> Points:
     """Clockwise on the picture, whose y runs downwards."""
     cos, sin = math.cos(angle), math.sin(angle)
     rotated: Points = points @ np.array([[cos, sin], [-sin, cos]])

@@ -81,7 +81,7 @@ def spatial_fact(rng: Random, scene: Scene) -> tuple[Fact, tuple[Input, ...]] | 
 def _nothing_there(rng: Random, scene: Scene) -> tuple[Fact, tuple[Input, ...]] | None:
     """A point of the ground, well away from everything."""
     x, y = rng.uniform(0.02, 0.98), rng.uniform(0.02, 0.98)
-    boxes = [found.box for found in (*scene.items, *scene.lines)]
+    boxes = [item.box for item in scene.items] + [line.box for line in scene.lines]
     if any(b[0] - 0.04 < x < b[2] + 0.04 and b[1] - 0.04 < y < b[3] + 0.04 for b in boxes):
         return None
     return Fact("spatial", asked(rng, "this"), "nothing"), (Coord(x), Coord(y))
