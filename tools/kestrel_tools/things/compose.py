@@ -194,6 +194,6 @@ def ink_colour(rng: Random, background: Background) -> Rgb | None:
     shades: list[Rgb] = [shapes.draw_shade(rng, name) for name in rng.sample(COLOUR_NAMES, 4)]
     candidates: list[Rgb] = [*(shades if rng.random() < 0.5 else []), plain]
     for rgb in candidates:
-        if shapes.stands_out(rgb, background, 0.45):
+        if shapes.stands_out(rgb, background, 0.6):
             return rgb
     return None
