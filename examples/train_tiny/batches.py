@@ -6,7 +6,7 @@ they send through their pipes is small: pictures are drawn where the model is.
 
 import multiprocessing
 import pickle
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from random import Random
@@ -94,11 +94,20 @@ def draw_scenes(
     rng: Random, tiling: tuple[int, int], zoom: float, count: int, config: MoondreamConfig, most: int
 ) -> list[Scene]:
     """`zoom` below 1: a picture of few pixels, which is enlarged."""
+    pixels = seen_pixels(tiling, zoom, config)
+    return [draw_scene(rng, draw_aspect(rng, tiling), pixels, most) for _ in range(count)]
+
+
+def draw_aspect(rng: Random, tiling: tuple[int, int]) -> float:
     _, low, high = TILINGS[tiling]
+    return float(low * (high / low) ** rng.random())
+
+
+def seen_pixels(tiling: tuple[int, int], zoom: float, config: MoondreamConfig) -> tuple[int, int]:
+    """Height and width of what there is to see of a picture."""
     vision = config.vision
-    pixels = tuple(int(min(1.0, zoom) * (n * vision.window_px + 2 * vision.margin_px)) for n in tiling)
-    aspects = [low * (high / low) ** rng.random() for _ in range(count)]
-    return [draw_scene(rng, aspect, (pixels[0], pixels[1]), most) for aspect in aspects]
+    height, width = (int(min(1.0, zoom) * (n * vision.window_px + 2 * vision.margin_px)) for n in tiling)
+    return height, width
 
 
 def slot_task(rng: Random, scene: Scene, length: int, teacher: Teacher) -> Task:
@@ -231,23 +240,18 @@ def _table(rows: Sequence[tuple[int, ...]], columns: int) -> NDArray[np.int32]:
     return np.array(rows, np.int32).reshape(-1, columns)
 
 
-def stream(
-    seed: int, size: int, config: MoondreamConfig, workers: int, first: int = 0
-) -> Generator[Batch, None, None]:
+def stream(make: Callable[[int], Batch], workers: int, first: int = 0) -> Generator[Batch, None, None]:
     """Batches in order from step `first`, for ever. Start it before CUDA is touched: workers are forked."""
-    teacher = Teacher(config.tokenizer)
     if workers == 0:
         step = first
         while True:
-            yield make_batch(step, seed, size, config, teacher)
+            yield make(step)
             step += 1
     context = multiprocessing.get_context("fork")
     pipes = []
     for index in range(workers):
         ours, theirs = context.Pipe(duplex=False)
-        worker = context.Process(
-            target=_work, args=(theirs, first + index, workers, seed, size, config), daemon=True
-        )
+        worker = context.Process(target=_work, args=(theirs, first + index, workers, make), daemon=True)
         worker.start()
         theirs.close()
         pipes.append(ours)
@@ -256,11 +260,11 @@ def stream(
             yield pickle.loads(pipe.recv_bytes())
 
 
-def _work(pipe: Connection, first: int, stride: int, seed: int, size: int, config: MoondreamConfig) -> None:
-    teacher, step = Teacher(config.tokenizer), first
+def _work(pipe: Connection, first: int, stride: int, make: Callable[[int], Batch]) -> None:
+    step = first
     try:
         while True:
-            pipe.send_bytes(pickle.dumps(make_batch(step, seed, size, config, teacher), protocol=5))
+            pipe.send_bytes(pickle.dumps(make(step), protocol=5))
             step += stride
     except (BrokenPipeError, KeyboardInterrupt):
         pass  # the trainer has enough

@@ -1,15 +1,18 @@
-"""Makes `tokenizer.json` from the sentences of the world: `python -m examples.train_tiny.make_tokenizer`.
+"""Makes a tokenizer from the sentences of a world: `python -m examples.train_tiny.make_tokenizer WORLD`.
 
-Needs the `tokenizers` library. Run it again only before a new training: the ids are the model's.
+WORLD is `shapes` (the bundled model's) or `things`. Needs the `tokenizers` library. Run it again only before
+a new training: the ids are the model's.
 """
 
 import json
+import sys
 
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
 from kestrel_tools.scenes import phrases, world
 
-from .words import PIECES, TOKENIZER
+from . import things_corpus
+from .words import PIECES, THINGS_TOKENIZER, TOKENIZER
 
 VOCABULARY = 768
 CONTROLS = ["<|endoftext|>", *(f"<|md_reserved_{i}|>" for i in range(9))]
@@ -56,7 +59,7 @@ def nouns() -> list[str]:
     ]
 
 
-def build() -> str:
+def build(sentences: list[str], vocabulary: int = VOCABULARY) -> str:
     tokenizer = Tokenizer(models.BPE())
     tokenizer.normalizer = normalizers.Lowercase()
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
@@ -67,12 +70,12 @@ def build() -> str:
     )
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
-        vocab_size=VOCABULARY,
+        vocab_size=vocabulary,
         special_tokens=CONTROLS,
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    tokenizer.train_from_iterator(corpus(), trainer)
+    tokenizer.train_from_iterator(sentences, trainer)
     document = json.loads(tokenizer.to_str())
     names = sorted(document["model"]["vocab"], key=document["model"]["vocab"].get)
     first = [*CONTROLS, *SKILLS]
@@ -81,6 +84,19 @@ def build() -> str:
     return json.dumps(document, ensure_ascii=False, indent=0)
 
 
+WORLDS = {
+    "shapes": (TOKENIZER, corpus, VOCABULARY),
+    "things": (THINGS_TOKENIZER, things_corpus.corpus, things_corpus.VOCABULARY),
+}
+
+
+def document_of(world: str) -> str:
+    _, sentences, vocabulary = WORLDS[world]
+    return build(sentences(), vocabulary) + "\n"
+
+
 if __name__ == "__main__":
-    TOKENIZER.write_text(build() + "\n", encoding="utf-8")
-    print(f"{TOKENIZER}: {len(json.loads(TOKENIZER.read_text())['model']['vocab'])} tokens")
+    for world in sys.argv[1:]:
+        path = WORLDS[world][0]
+        path.write_text(document_of(world), encoding="utf-8")
+        print(f"{path}: {len(json.loads(path.read_text())['model']['vocab'])} tokens")

@@ -7,16 +7,35 @@ hidden state, which is also what is fed next.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from random import Random
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kestrel_core.loop.step import Input, Sample, Size
 from kestrel_core.moondream.config import TokenizerConfig
-from kestrel_tools.scenes.facts import Fact, caption_text, talk
+from kestrel_tools.scenes.facts import caption_text, talk
 from kestrel_tools.scenes.phrases import sentence_of
-from kestrel_tools.scenes.world import Scene, Thing, outline_on_picture
+from kestrel_tools.scenes.world import Boxed, Scene, Thing, outline_on_picture
 
 from .words import Words
+
+Paths = Sequence[NDArray[np.float64]]  # closed, [corners, 2], fractions of the picture
+
+
+class Fact(Protocol):
+    """What both worlds know: a question, its answer, and what shows it."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def question(self) -> str: ...
+    @property
+    def answer(self) -> str: ...
+    @property
+    def sentence(self) -> str: ...
+    @property
+    def evidence(self) -> tuple[tuple[str, tuple[Boxed, ...]], ...]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +44,7 @@ class Task:
     prompt: tuple[Input, ...]
     answer: tuple[Sample, ...]
     text: str = ""  # the answer, if it is in words
-    things: tuple[Thing, ...] = ()  # what is to be found
+    things: tuple[Boxed, ...] = ()  # what is to be found
 
     @property
     def length(self) -> int:
@@ -64,41 +83,41 @@ class Teacher:
         for index, (words, things) in enumerate(shown):
             if index:
                 samples += self._plain(" and ")
-            points = (Sample(self.ids.coord_id, c) for thing in things for c in thing.centre)
+            points = (Sample(self.ids.coord_id, c) for thing in things for c in thing.point)
             samples += (Sample(self.ids.start_ground_points_id), *self._plain(words), *points)
             samples += (Sample(self.ids.end_ground_id),)
         return samples + self._plain(f", {fact.answer} in all." if fact.kind == "count" else ".")
 
     def caption(self, scene: Scene, length: str) -> Task:
-        text = caption_text(scene, length)
-        return Task(
-            f"caption {length}",
-            getattr(self.ids.templates.caption, length),
-            self._text(text),
-            text,
-            scene.things,
-        )
+        return self.captioned(length, caption_text(scene, length), scene.things)
 
-    def point(self, words: str, things: tuple[Thing, ...]) -> Task:
-        samples = tuple(sample for thing in things for sample in self._point(*thing.centre))
+    def captioned(self, length: str, text: str, things: tuple[Boxed, ...]) -> Task:
+        prompt = getattr(self.ids.templates.caption, length)
+        return Task(f"caption {length}", prompt, self._text(text), text, things)
+
+    def point(self, words: str, things: tuple[Boxed, ...]) -> Task:
+        samples = tuple(sample for thing in things for sample in self._point(*thing.point))
         return self._spatial("point", words, samples, things)
 
-    def detect(self, words: str, things: tuple[Thing, ...]) -> Task:
+    def detect(self, words: str, things: tuple[Boxed, ...]) -> Task:
         samples = tuple(sample for thing in things for sample in self._box(thing))
         return self._spatial("detect", words, samples, things)
 
     def segment(self, words: str, things: tuple[Thing, ...], unit: tuple[float, float]) -> Task:
+        return self.outlined(words, [(thing, outline_on_picture(thing, unit)) for thing in things])
+
+    def outlined(self, words: str, things: Sequence[tuple[Boxed, Paths]]) -> Task:
         """As `kestrel_core.skills.segment` reads it: a box, then paths relative to the box."""
         samples: tuple[Sample, ...] = ()
-        for thing in things:
+        for thing, paths in things:
             samples += self._box(thing)
             low, high = np.array(thing.box[:2]), np.array(thing.box[2:])
-            for path in outline_on_picture(thing, unit):
+            for path in paths:
                 samples += (Sample(self.ids.start_ground_points_id),)
                 for value in np.clip((path - low) / (high - low), 0, 1).flatten().tolist():
                     samples += (Sample(self.ids.coord_id, value),)
             samples += (Sample(self.ids.end_ground_id),)
-        return self._spatial("segment", words, samples, things)
+        return self._spatial("segment", words, samples, tuple(thing for thing, _ in things))
 
     def talk(self, question: str, answer: str, with_image: bool) -> Task:
         template = self.ids.templates.query
@@ -107,7 +126,7 @@ class Teacher:
         return Task("talk", prompt, self._text(answer), answer)
 
     def _spatial(
-        self, skill: str, words: str, samples: tuple[Sample, ...], things: tuple[Thing, ...]
+        self, skill: str, words: str, samples: tuple[Sample, ...], things: tuple[Boxed, ...]
     ) -> Task:
         template = getattr(self.ids.templates, skill)
         prompt = (*template.prefix, *self.words.encode(" " + words), *template.suffix)
@@ -117,7 +136,7 @@ class Teacher:
     def _point(self, x: float, y: float) -> tuple[Sample, ...]:
         return Sample(self.ids.coord_id, x), Sample(coord=y)
 
-    def _box(self, thing: Thing) -> tuple[Sample, ...]:
+    def _box(self, thing: Boxed) -> tuple[Sample, ...]:
         x_min, y_min, x_max, y_max = thing.box
         return *self._point(*thing.centre), Sample(size=Size(x_max - x_min, y_max - y_min))
 

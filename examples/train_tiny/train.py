@@ -1,5 +1,8 @@
 """Trains `moondream-tiny`: `python -m examples.train_tiny.train --device cuda --minutes 18 --out runs/tiny`.
 
+With `--of STEPS` the schedule counts steps and a run is a slice of it: the same command goes on where the
+last one stopped, in the same folder, until all steps are done.
+
 Writes a checkpoint the server loads (`model.safetensors` in bfloat16, `config.json`, `tokenizer.json`),
 `resume_*.safetensors` (float32, to go on from), `log.jsonl`, `curves.svg`, `scenes.png`, `eval.json` and
 `sheet.svg` into the folder.
@@ -12,7 +15,7 @@ import os
 import shutil
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -23,7 +26,6 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from kestrel_core.config import RuntimeConfig
-from kestrel_core.moondream.config import MOONDREAM_TINY
 from kestrel_core.moondream.model import Moondream
 from kestrel_tools.curves import write_curves
 from kestrel_tools.scenes import render
@@ -31,53 +33,64 @@ from kestrel_tools.scenes.command import eval_scenes
 from kestrel_tools.scenes.options import EvalOptions
 
 from . import batches, camera, network, pictures
-from .batches import SLOTS, TALK_LENGTH, Batch
+from .batches import Batch
 from .muon import Muon
-from .teacher import Teacher
-from .words import TOKENIZER
+from .worlds import SHAPES, WORLDS, World
 
 WEIGHTS = {"token": 1.0, "coord": 0.4, "size": 0.4, "talk": 0.1, "balance": 0.01}
 TALK_EVERY = 4  # steps, since small talk is learnt soon
 WEIGHT_DECAY = 0.05
-RESUME_PARTS = 2  # files, so that none is too large to be sent
+WARM_UP_BATCHES = 6
+RESUME_PARTS = 3  # files, so that none is too large to be sent
 
 
 def main() -> None:
     options = parse()
     out = Path(options.out)
     out.mkdir(parents=True, exist_ok=True)
+    world = WORLDS[options.world]
+    if options.of and (out / "resume_0.safetensors").exists():
+        options.resume = options.out
     first_step = trained_steps(Path(options.resume)) if options.resume else 0
-    stream = batches.stream(options.seed, options.batch, MOONDREAM_TINY, options.workers, first_step)
+    if options.of and first_step >= options.of:
+        raise SystemExit(f"{out} has its {options.of:,} steps")
+    stream = batches.stream(world.maker(options.seed, options.batch), options.workers, first_step)
     first = next(stream)  # the workers are forked here, before CUDA
     device = torch.device(options.device)
     torch.backends.cuda.matmul.allow_tf32 = True
     torch.backends.cudnn.allow_tf32 = True
     torch.manual_seed(options.seed + first_step)
-    model = network.new_model(MOONDREAM_TINY, device, options.seed)
+    model = network.new_model(world.config, device, options.seed)
     if options.resume:
         resume(model, Path(options.resume))
     print(
         f"{sum(p.numel() for p in model.parameters()):,} parameters on {device}, torch {torch.__version__}",
         flush=True,
     )
-    trainer = Trainer(model, options.batch, options.lr, options.optimizer == "muon", options.compile)
+    muon = options.optimizer == "muon"
+    trainer = Trainer(model, options.batch, options.lr, muon, options.compile, world)
     trainer.draw_sheet(first, out / "scenes.png")
     if options.compile:
         trainer.warm_up(options.seed, options.batch)
     steps = train(trainer, first, stream, options, out, first_step)
     stream.close()
-    save(model, out, steps)
+    save(model, out, steps, world, options.half_resume)
     if options.eval_scenes:
-        score(out, options.eval_scenes, options.device)
+        for scored in ("shapes", "things", "unseen") if world is not SHAPES else ("shapes",):
+            score(out, options.eval_scenes, options.device, scored)
 
 
-def parse() -> argparse.Namespace:
+def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", default="runs/tiny")
+    parser.add_argument("--world", choices=tuple(WORLDS), default="shapes", help="what is learnt")
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--steps", type=int, default=0, help="train so many steps")
     parser.add_argument(
         "--minutes", type=float, default=0.0, help="or so long; the schedule follows the clock"
+    )
+    parser.add_argument(
+        "--of", type=int, default=0, metavar="STEPS", help="a slice of so many steps; goes on from --out"
     )
     parser.add_argument("--batch", type=int, default=256, help="pictures in a step")
     parser.add_argument("--optimizer", choices=("muon", "adamw"), default="muon")
@@ -99,9 +112,12 @@ def parse() -> argparse.Namespace:
         metavar=("FROM", "TO"),
         help="which part of the schedule this run is, for a training in several runs",
     )
+    parser.add_argument(
+        "--half-resume", action="store_true", help="resume_* in float16, where files have to travel"
+    )
     parser.add_argument("--save-every", type=float, default=2.0, help="minutes between checkpoints")
     parser.add_argument("--eval-scenes", type=int, default=500, help="0: no evaluation at the end")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if bool(options.steps) == bool(options.minutes):
         parser.error("give one of --steps and --minutes")
     return options
@@ -109,16 +125,22 @@ def parse() -> argparse.Namespace:
 
 class Trainer:
     def __init__(
-        self, model: Moondream, batch: int, lr: float, muon: bool = True, compiled: bool = False
+        self,
+        model: Moondream,
+        batch: int,
+        lr: float,
+        muon: bool = True,
+        compiled: bool = False,
+        world: World = SHAPES,
     ) -> None:
-        self.model, self.lr = model, lr
+        self.model, self.lr, self.world = model, lr, world
         self.device = model.text.wte.device
         self.prefix = model.config.image_prefix_length
-        self._positions = network.slot_positions(self.prefix, SLOTS, self.device).repeat(batch)
-        self._attend = network.Together(batch, self.prefix, SLOTS, self.device)
+        self._positions = network.slot_positions(self.prefix, world.slots, self.device).repeat(batch)
+        self._attend = network.Together(batch, self.prefix, world.slots, self.device)
         talks = max(1, batch // 8)
-        self._talk_positions = network.slot_positions(0, (TALK_LENGTH,), self.device).repeat(talks)
-        self._talk_attend = network.Together(talks, 0, (TALK_LENGTH,), self.device)
+        self._talk_positions = network.slot_positions(0, (world.talk_length,), self.device).repeat(talks)
+        self._talk_attend = network.Together(talks, 0, (world.talk_length,), self.device)
         self._step = 0
         inner, outer, plain = split_parameters(model, muon)
         self._muon = Muon(inner, WEIGHT_DECAY)
@@ -128,7 +150,7 @@ class Trainer:
             betas=(0.9, 0.98),
             fused=self.device.type == "cuda",
         )
-        self._painter = render.Painter(compiled)
+        self._painter = world.painter(self.device, compiled)
         self._wear: Callable[..., Tensor] = camera.wear
         self._features: Callable[..., Tensor] = network.features
         self._decode: Callable[..., Tensor] = _decode
@@ -187,12 +209,13 @@ class Trainer:
 
     def warm_up(self, seed: int, size: int) -> None:
         """Compile before the clock runs, with batches of several tilings; nothing is learnt."""
-        teacher, start = Teacher(self.model.config.tokenizer), time.monotonic()
-        for index in range(4):
-            batch = batches.make_batch(batches.EASY_STEPS + index, seed, size, self.model.config, teacher)
+        make, start = self.world.maker(seed, size), time.monotonic()
+        for index in range(WARM_UP_BATCHES):
+            batch = make(self.world.easy_steps + index)
             torch.stack(list(self.losses(batch).values())).sum().backward()
             self.model.zero_grad(set_to_none=True)
-            print(f"compiled, {index + 1} of 4: {time.monotonic() - start:.0f} s", flush=True)
+            done = f"{index + 1} of {WARM_UP_BATCHES}"
+            print(f"compiled, {done}: {time.monotonic() - start:.0f} s", flush=True)
 
     def draw_sheet(self, batch: Batch, path: Path) -> None:
         crops = self.crops(batch)[:48, 0].cpu().numpy()
@@ -237,9 +260,10 @@ def train(
     counts: dict[str, int] = defaultdict(int)
     curves: dict[str, list[tuple[float, float]]] = defaultdict(list)
     waited = 0.0
-    with (out / "log.jsonl").open("w") as log:
+    with (out / "log.jsonl").open("a" if options.of else "w") as log:
         while progress < 1:
-            rate = schedule(begin + progress * (end - begin)) * min(1.0, (step - first_step + 1) / 100)
+            done = step / options.of if options.of else begin + progress * (end - begin)
+            rate = schedule(done) * min(1.0, (step - first_step + 1) / 100)
             for name, value in trainer.step(batch, rate).items():
                 sums[name] = sums[name] + value
                 counts[name] += 1
@@ -248,8 +272,7 @@ def train(
             batch = next(stream)
             now = time.monotonic()
             waited += now - before
-            done = (step - first_step) / options.steps if options.steps else 0.0
-            progress = done or (now - start) / (60 * options.minutes)
+            progress = passed(options, step, first_step, now - start)
             every = 50 if trainer.device.type == "cuda" else 5
             if step % every == 0 or progress >= 1:
                 means = {
@@ -277,11 +300,20 @@ def train(
                 counts.clear()
                 since, shown = 0, now
             if now - saved > 60 * options.save_every:
-                save(trainer.model, out, step)
+                save(trainer.model, out, step, trainer.world, options.half_resume)
                 write_curves(out / "curves.svg", curves, "steps")
                 saved = time.monotonic()
     write_curves(out / "curves.svg", curves, "steps")
     return step
+
+
+def passed(options: argparse.Namespace, step: int, first_step: int, seconds: float) -> float:
+    """How much of this run is over, by its steps or its minutes; a slice also ends with the last step."""
+    if options.of and step >= options.of:
+        return 1.0
+    if options.steps:
+        return float(step - first_step) / options.steps
+    return seconds / (60 * float(options.minutes))
 
 
 def schedule(progress: float) -> float:
@@ -289,21 +321,24 @@ def schedule(progress: float) -> float:
     return min(1.0, 0.01 + 0.99 * 2 * (1 - min(1.0, progress)))
 
 
-def save(model: Moondream, out: Path, steps: int) -> None:
+def save(model: Moondream, out: Path, steps: int, world: World = SHAPES, half: bool = False) -> None:
     """Each file is replaced as a whole, so a run that is cut short leaves its last checkpoint."""
     weights = {f"model.{name}": p.detach().cpu().contiguous() for name, p in model.named_parameters()}
     _write(out / "model.safetensors", {name: p.to(torch.bfloat16) for name, p in weights.items()}, steps)
     document = {"model_type": "moondream3", "config": asdict(model.config)}
     (out / "config.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    shutil.copyfile(TOKENIZER, out / "tokenizer.json")
+    shutil.copyfile(world.tokenizer, out / "tokenizer.json")
     for part in range(RESUME_PARTS):
-        own = dict(list(weights.items())[part::RESUME_PARTS])
+        dtype = torch.float16 if half else torch.float32
+        own = {name: weight.to(dtype) for name, weight in list(weights.items())[part::RESUME_PARTS]}
         _write(out / f"resume_{part}.safetensors", own, steps)
 
 
-def score(out: Path, scenes: int, device: str) -> None:
+def score(out: Path, scenes: int, device: str, world: str = "shapes") -> None:
     """As `kestrel eval scenes` does it, through the engine: needs what the server needs, pyvips among it."""
-    asked = EvalOptions(scenes, seed=1, report=out / "eval.json", sheet=out / "sheet.svg")
+    suffix = "" if world == "shapes" else f"_{world}"
+    report, sheet = out / f"eval{suffix}.json", out / f"sheet{suffix}.svg"
+    asked = EvalOptions(scenes, seed=1, world=world, report=report, sheet=sheet)
     config = RuntimeConfig(model_path=str(out), device=device, dtype="float32", max_batch_size=64)
     eval_scenes(asked, config, Console())
 

@@ -11,6 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 
 TOKENIZER = Path(__file__).parents[2] / "kestrel_core/bundled/moondream-tiny/tokenizer.json"
+THINGS_TOKENIZER = Path(__file__).parent / "things_tokenizer.json"  # of the wider world, until it is bundled
 
 # Lower-case words with the space before them. All else letter by letter, as printed words are read.
 PIECES = r" ?[a-z]+|[A-Z]|[0-9]|[^a-zA-Z0-9]"

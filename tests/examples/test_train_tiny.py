@@ -327,9 +327,11 @@ def test_the_samples_of_the_client_are_drawn_by_this_code() -> None:
         assert np.abs(drawn.astype(int) - kept).max() <= 2, f"{name}: run examples.train_tiny.samples"
 
 
-def test_the_tokenizer_is_made_of_the_words_of_the_world() -> None:
+@pytest.mark.parametrize("world", ["shapes", "things"])
+def test_the_tokenizer_is_made_of_the_words_of_the_world(world: str) -> None:
     pytest.importorskip("tokenizers")
-    assert make_tokenizer.build() + "\n" == TOKENIZER.read_text(encoding="utf-8")
+    path = make_tokenizer.WORLDS[world][0]
+    assert make_tokenizer.document_of(world) == path.read_text(encoding="utf-8")
 
 
 def test_somebody_elses_truth_is_what_is_drawn(tmp_path: Path) -> None:

@@ -227,7 +227,7 @@ def test_a_count_that_is_right_may_be_pointed_at_wrongly(pictures: list[Picture]
 
 
 def test_a_caption_has_to_name_each_shape_as_often_as_it_is_there() -> None:
-    assert named("A red circle, a big red circle and a blue dog.") == {"red circle": 2}
+    assert named("A red circle, a big red circle and a blue dog.") == {"red circle": 2, "dog": 1}
     assert named("From left to right: a small gray heart") == {"gray heart": 1}
 
 

@@ -11,7 +11,7 @@ from kestrel_core.protocol.messages import Request, Settings
 from . import facts
 from .facts import Fact
 from .phrases import sentence_of
-from .world import Scene, Thing
+from .world import Boxed, Scene, Thing
 
 TEXTS = {"query": "answer", "caption": "caption"}  # skills that stream, and where their text is
 
@@ -27,8 +27,11 @@ class Asked:
     skill: str
     arguments: Mapping[str, Any]
     answer: str = ""
-    things: tuple[Thing, ...] = ()
+    things: tuple[Boxed, ...] = ()
     has_picture: bool = True
+    names: tuple[str, ...] = ()  # what a caption has to name
+    texts: tuple[str, ...] = ()  # what is printed, and so names nothing
+    drawn_by: str = ""  # the set of drawings, where there are several
 
     def request(self, picture: bytes, request_id: str = "", stream: bool = False) -> Request:
         image, settings = picture if self.has_picture else None, settings_of(self.skill, SETTINGS)
@@ -56,9 +59,9 @@ def scene_requests(rng: Random, scene: Scene) -> list[Asked]:
     if (spatial := facts.spatial_fact(rng, scene)) is not None:
         asked.append(_pointed(*spatial))
     asked += [_caption(scene, length) for length in ("short", "normal", "long")]
-    asked += [_objects(skill, *facts.target(rng, scene)) for skill in ("detect", "point") for _ in range(2)]
-    asked.append(_objects("segment", *_outlined(rng, scene)))
-    asked.append(_objects(rng.choice(("detect", "point", "segment")), absent(rng, scene), ()))
+    asked += [objects(skill, *facts.target(rng, scene)) for skill in ("detect", "point") for _ in range(2)]
+    asked.append(objects("segment", *_outlined(rng, scene)))
+    asked.append(objects(rng.choice(("detect", "point", "segment")), absent(rng, scene), ()))
     if rng.random() < 0.15:
         has_picture = rng.random() < 0.3
         question, answer = facts.talk(rng, has_picture)
@@ -91,11 +94,11 @@ def _query(rng: Random, fact: Fact) -> Asked:
 
 
 def _pointed(fact: Fact, refs: tuple[Input, ...]) -> Asked:
-    arguments = {"question": fact.question, "spatial_refs": [_spatial_ref(refs)]}
+    arguments = {"question": fact.question, "spatial_refs": [spatial_ref(refs)]}
     return Asked(fact.kind, "query", arguments, fact.answer)
 
 
-def _spatial_ref(refs: tuple[Input, ...]) -> list[float]:
+def spatial_ref(refs: tuple[Input, ...]) -> list[float]:
     """A point, or the corners of a box, within the picture."""
     match refs:
         case (Coord(x), Coord(y)):
@@ -109,8 +112,9 @@ def _spatial_ref(refs: tuple[Input, ...]) -> list[float]:
 
 def _caption(scene: Scene, length: str) -> Asked:
     text = facts.caption_text(scene, length)
-    return Asked(f"caption {length}", "caption", {"length": length}, text, scene.things)
+    names = tuple(thing.name for thing in scene.things)
+    return Asked(f"caption {length}", "caption", {"length": length}, text, scene.things, names=names)
 
 
-def _objects(skill: str, words: str, things: tuple[Thing, ...]) -> Asked:
+def objects(skill: str, words: str, things: tuple[Boxed, ...]) -> Asked:
     return Asked(skill if things else "none there", skill, {"object": words}, things=things)

@@ -30,8 +30,9 @@ from kestrel_tools.progress import counted
 from kestrel_tools.reference import Reference
 
 from .asking import settings_of
-from .options import ChoicesOptions
-from .pictures import Pictures, open_pictures
+from .command import pictures_of
+from .options import ChoicesOptions, EvalOptions
+from .pictures import Pictures
 from .record import Record, Recorded, crops_digest, prepare
 from .verdict import UNITS, Verdict
 
@@ -50,7 +51,9 @@ def eval_choices(options: ChoicesOptions, console: Console) -> bool:
     """Print the tables; True when all was recorded and every difference is a near tie."""
     record = Record(options.file)
     about = record.about
-    pictures = open_pictures(about["folder"] and Path(about["folder"]), about["seed"], about["num_pictures"])
+    folder = Path(about["folder"]) if about["folder"] else None
+    world = about.get("world", "shapes")  # older records are all of shapes
+    pictures = pictures_of(EvalOptions(about["num_pictures"], about["seed"], pictures=folder, world=world))
     said = {"model_path": options.model_path} if options.model_path else {}
     named = {name: about["config"][name] for name in MODEL} | said
     model = open_model(RuntimeConfig(**named, device=options.device, dtype=options.dtype))

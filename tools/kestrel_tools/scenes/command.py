@@ -23,18 +23,20 @@ from kestrel_core.protocol.errors import UnsupportedSkill
 from kestrel_tools.bench.machine import provenance
 from kestrel_tools.bench.results import write_document
 from kestrel_tools.progress import counted, loading
+from kestrel_tools.things.atlas import FOLDER
+from kestrel_tools.things.pictures import open_things
 
 from . import asking
 from .answers import SERVER_CALLERS, Answers, EngineAnswers, ServerAnswers
-from .asking import Asked, scene_requests
+from .asking import Asked
 from .compare import Way, engine_ways, server_ways
 from .options import EvalOptions
-from .pictures import Picture, Pictures, open_pictures
+from .pictures import Drawn, Pictures, open_pictures
 from .record import recording
 from .score import MEANINGS, Scores, grade
 from .sheet import Card, Shown, write_sheet
 
-AT_ONCE = 8  # pictures
+AT_ONCE, AT_ONCE_OF_SERVER = 8, 2  # pictures; a server may take seconds for each
 SHEET_CARDS = 24
 
 
@@ -56,9 +58,10 @@ class Evaluation:
 
 def eval_scenes(options: EvalOptions, config: RuntimeConfig, console: Console) -> bool:
     """Print the table; True when every target is met and every way gave the same answers."""
-    pictures = open_pictures(options.pictures, options.seed, options.scenes)
+    pictures = pictures_of(options)
     with _asked(options, config, len(pictures), console) as (answers, ways):
-        found = evaluate(answers, ways, pictures, options.seed, console)
+        at_once = AT_ONCE if options.url is None else AT_ONCE_OF_SERVER
+        found = evaluate(answers, ways, pictures, options.seed, console, options.world, at_once)
     document = _document(options, config, found, len(pictures))
     _print(document, found, console)
     write_document(options.report, document)
@@ -67,26 +70,45 @@ def eval_scenes(options: EvalOptions, config: RuntimeConfig, console: Console) -
     return found.passed
 
 
+def pictures_of(options: EvalOptions) -> Pictures:
+    if options.world == "shapes":
+        return open_pictures(options.pictures, options.seed, options.num_scenes)
+    return open_things(options.world, options.seed, options.num_scenes, options.atlas or FOLDER)
+
+
 def evaluate(
-    answers: Answers, ways: list[Way], pictures: Pictures, seed: int, console: Console
+    answers: Answers,
+    ways: list[Way],
+    pictures: Pictures,
+    seed: int,
+    console: Console,
+    world: str = "shapes",
+    at_once: int = AT_ONCE,
 ) -> Evaluation:
-    found = Evaluation(ways)
+    found = Evaluation(ways, Scores(world))
     began = time.monotonic()
     painters = ThreadPoolExecutor(min(AT_ONCE, os.cpu_count() or 1))
     with painters, counted("pictures", len(pictures), console) as advance:
-        for start in range(0, len(pictures), AT_ONCE):
-            numbers = range(start, min(start + AT_ONCE, len(pictures)))
+        for start in range(0, len(pictures), at_once):
+            numbers = range(start, min(start + at_once, len(pictures)))
             _ask_about(answers, list(painters.map(pictures.__getitem__, numbers)), seed, found)
             advance(len(numbers))
+            if start == 0 and len(pictures) > at_once:
+                seconds = (time.monotonic() - began) / len(numbers) * len(pictures)
+                console.print(f"about {_minutes(seconds)} for {len(pictures)} pictures", highlight=False)
     found.seconds = time.monotonic() - began
     return found
 
 
-def _ask_about(answers: Answers, chunk: list[Picture], seed: int, found: Evaluation) -> None:
-    asked: list[tuple[Picture, Asked]] = [
+def _minutes(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+
+
+def _ask_about(answers: Answers, chunk: list[Drawn], seed: int, found: Evaluation) -> None:
+    asked: list[tuple[Drawn, Asked]] = [
         (picture, one)
         for picture in chunk
-        for one in scene_requests(Random(f"requests {seed} {picture.name}"), picture.scene)
+        for one in picture.requests(Random(f"requests {seed} {picture.name}"))
     ]
     requests = [one.request(picture.data, picture.name) for picture, one in asked]
     rows = [
@@ -129,7 +151,8 @@ def _asked(
         with ExitStack() as opened:
             noted = None
             if options.record is not None:
-                about = {  # the pictures are drawn from the first three
+                about = {  # the pictures are drawn from the first four
+                    "world": options.world,
                     "seed": options.seed,
                     "num_pictures": num_pictures,
                     "folder": str(options.pictures) if options.pictures else None,
@@ -159,6 +182,7 @@ def _document(
         **through,
         **provenance(device),
         "pictures": str(options.pictures) if options.pictures else f"new, seed {options.seed}",
+        "world": options.world,
         "num_pictures": num_pictures,
         "num_answers": found.scores.num_answers,
         "seconds": round(found.seconds, 1),

@@ -9,17 +9,22 @@ from kestrel_tools.options import Option
 
 Report = Annotated[Path | None, Option("write all of it here too", "--json", metavar="FILE")]
 
+DEFAULT_SCENES, DEFAULT_SCENES_OF_SERVER = 500, 50
+
 
 @dataclass(frozen=True, slots=True)
 class EvalOptions:
-    """freshly drawn scenes of coloured shapes and words, every skill
+    """freshly drawn scenes of shapes, words or everyday things, every skill
 
-    Draws scenes of coloured shapes and printed words, asks about fifteen requests of every skill about each,
-    and prints a table of scores beside the targets of moondream-tiny. Exit code 0: done, 1: with --require, a
-    target was missed or an answer differed, 2: it cannot be run as asked.
+    Draws scenes of coloured shapes and printed words (or, with --world, of everyday things and charts), asks
+    about fifteen requests of every skill about each, and prints a table of scores beside their targets. Exit
+    code 0: done, 1: with --require, a target was missed or an answer differed, 2: it cannot be run as asked.
     """
 
-    scenes: Annotated[int, Option("(default: %(default)s)", metavar="N")] = 500
+    scenes: Annotated[
+        int | None,
+        Option("(default: 500; 50 for a server)", metavar="N"),
+    ] = None
     seed: Annotated[int, Option("the same one draws the same scenes (%(default)s)")] = 0
     url: Annotated[
         str | None, Option("ask a server's gRPC; without, an engine here", metavar="HOST:PORT")
@@ -33,6 +38,16 @@ class EvalOptions:
             "ask one at a time, then batched, cached, preempted and streamed, and count differing answers"
         ),
     ] = False
+    world: Annotated[
+        str,
+        Option(
+            "things: drawn as in training; unseen: from drawings and fonts it never saw (%(default)s)",
+            choices=("shapes", "things", "unseen"),
+        ),
+    ] = "shapes"
+    atlas: Annotated[
+        Path | None, Option("the drawings of things, made by examples.train_tiny.make_atlas", metavar="DIR")
+    ] = None
     pictures: Annotated[
         Path | None, Option("somebody else's pictures instead, with a truth.json", metavar="DIR")
     ] = None
@@ -49,10 +64,16 @@ class EvalOptions:
         Option("with --record: the two likeliest tokens of each choice too, read beside the CUDA graphs"),
     ] = False
 
+    @property
+    def num_scenes(self) -> int:
+        return self.scenes or (DEFAULT_SCENES if self.url is None else DEFAULT_SCENES_OF_SERVER)
+
     def __post_init__(self) -> None:
         for name in ("scenes", "concurrency"):
             if (number := getattr(self, name)) is not None and number < 1:
                 raise InvalidRequest(f"{name} is {number}; it must be at least 1")
+        if self.world != "shapes" and self.pictures is not None:
+            raise InvalidRequest("--pictures has its own truth of shapes and words; leave out --world")
         check_writable(self.report, self.sheet, self.record)
         if self.sheet is not None:
             check_suffix(self.sheet)

@@ -25,7 +25,19 @@ from kestrel_core.moondream.crops.cutting import choose_tiling
 from kestrel_core.protocol.errors import InvalidRequest
 
 from . import render
-from .world import COLOURS, SHAPES, SIZES, Background, Print, Scene, Thing, draw_scene, outline_on_picture
+from .asking import Asked, scene_requests
+from .world import (
+    COLOURS,
+    SHAPES,
+    SIZES,
+    Background,
+    Boxed,
+    Print,
+    Scene,
+    Thing,
+    draw_scene,
+    outline_on_picture,
+)
 
 Paths = Sequence[NDArray[np.float64]]  # closed, [corners, 2]
 
@@ -40,11 +52,33 @@ class Picture:
     width: int
     height: int
     scene: Scene
-    outlines: Mapping[Thing, Paths]  # as fractions of the picture
+    outlines: Mapping[Boxed, Paths]  # as fractions of the picture
 
     @property
     def tiling(self) -> tuple[int, int]:
         return choose_tiling(self.height, self.width, MOONDREAM_TINY.vision)
+
+    def requests(self, rng: Random) -> list[Asked]:
+        """What is asked about it."""
+        return scene_requests(rng, self.scene)
+
+
+class Drawn(Protocol):
+    """A picture of any world, the truth about it, and what is asked about it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def data(self) -> bytes: ...
+    @property
+    def width(self) -> int: ...
+    @property
+    def height(self) -> int: ...
+    @property
+    def outlines(self) -> Mapping[Boxed, Paths]: ...
+    @property
+    def tiling(self) -> tuple[int, int]: ...
+    def requests(self, rng: Random) -> list[Asked]: ...
 
 
 def new_picture(seed: int, index: int) -> Picture:
@@ -54,7 +88,7 @@ def new_picture(seed: int, index: int) -> Picture:
     scene = draw_scene(rng, width / height, legible_pixels(width, height))
     pixels = draw(scene, width, height, rng.getrandbits(32))
     quality = None if rng.random() < 0.5 else rng.randint(60, 95)
-    outlines = {thing: outline_on_picture(thing, scene.unit) for thing in scene.things}
+    outlines: dict[Boxed, Paths] = {thing: outline_on_picture(thing, scene.unit) for thing in scene.things}
     return Picture(str(index), encode(pixels, quality), width, height, scene, outlines)
 
 
@@ -95,7 +129,7 @@ class Pictures(Protocol):
     """Made or read one at a time, when asked for, so that not all of them are in memory."""
 
     def __len__(self) -> int: ...
-    def __getitem__(self, index: int) -> Picture: ...
+    def __getitem__(self, index: int) -> Drawn: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +172,9 @@ class Folder:
             scene = Scene(width / height, ground, tuple(thing for thing, _ in shapes), _print(entry["print"]))
         except (OSError, KeyError, TypeError, ValueError) as error:
             raise InvalidRequest(f"truth.json, picture {index}: {error!r}") from None
-        outlines = {thing: [np.array(path, float) for path in paths] for thing, paths in shapes}
+        outlines: dict[Boxed, Paths] = {
+            thing: [np.array(path, float) for path in paths] for thing, paths in shapes
+        }
         return Picture(path.name, data, width, height, scene, outlines)
 
 

@@ -68,6 +68,14 @@ class Painter:
         self, scenes: Mapping[str, Tensor], height: int, width: int, generator: Generator | None
     ) -> Tensor:
         """[pictures, 3, height, width], from 0 to 1."""
+        picture, x, y = self.draw_shapes(scenes, height, width, generator)
+        printed: Tensor = self._print(picture, _dots(scenes), scenes["letters"], scenes["print"], x, y)
+        return printed
+
+    def draw_shapes(
+        self, scenes: Mapping[str, Tensor], height: int, width: int, generator: Generator | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """The pictures without their print, and where their pixels are: x [1, 1, width], y [1, height, 1]."""
         device = scenes["unit"].device
         y = ((torch.arange(height, device=device) + 0.5) / height)[None, :, None]
         x = ((torch.arange(width, device=device) + 0.5) / width)[None, None, :]
@@ -76,12 +84,11 @@ class Painter:
         coarse = F.interpolate(coarse, (height, width), mode="bilinear", align_corners=False)
         fine = torch.randn(len(coarse), 3, height, width, generator=generator, device=device)
         picture = self._ground(scenes["ground"], x, y, fine, coarse)
-        for slot in range(MAX_OBJECTS):
+        for slot in range(scenes["things"].shape[1]):
             thing = scenes["things"][:, slot]
             covered, inner = self._cover(thing, scenes["unit"], x, y, height, width)
             picture = self._thing(picture, thing, covered, inner)
-        printed: Tensor = self._print(picture, _dots(scenes), scenes["letters"], scenes["print"], x, y)
-        return printed
+        return picture, x, y
 
 
 def _thing(picture: Tensor, thing: Tensor, covered: Tensor, inner: Tensor) -> Tensor:

@@ -18,7 +18,7 @@ from kestrel_core.protocol.errors import KestrelError
 
 from .asking import Asked
 from .options import check_suffix
-from .pictures import Picture
+from .pictures import Drawn
 from .score import Grade, Outcome, box_of, path_of
 
 COLUMNS, PICTURE, MARGIN, LINE = 4, (340, 260), 14, 15
@@ -34,7 +34,7 @@ class Shown(NamedTuple):
 
 
 class Card(NamedTuple):
-    picture: Picture
+    picture: Drawn
     answers: Sequence[Shown]
 
 

@@ -6,9 +6,10 @@ lengths are fractions of its shorter side, so that a circle is round in a pictur
 
 import colorsys
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +62,19 @@ GROUNDS: tuple[tuple[float, tuple[float, float], tuple[float, float]], ...] = (
 BACKGROUNDS = ("plain", "gradient", "noise", "stripes", "checks")
 
 
+class Boxed(Protocol):
+    """What can be found in a picture."""
+
+    @property
+    def box(self) -> Box: ...
+    @property
+    def centre(self) -> tuple[float, float]: ...
+    @property
+    def point(self) -> tuple[float, float]:
+        """Where to point at it: the centre, unless that lies beside what is drawn."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Thing:
     """A shape of the scene. `radius` is a fraction of the shorter side; `form` bends its outline a little."""
@@ -87,6 +101,10 @@ class Thing:
         """The middle of the box. Hearts and triangles are rotated about another point."""
         x_min, y_min, x_max, y_max = self.box
         return (x_min + x_max) / 2, (y_min + y_max) / 2
+
+    @property
+    def point(self) -> tuple[float, float]:
+        return self.centre
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +232,7 @@ def draw_scene(
 ) -> Scene:
     """A random scene in which all is legible at `pixels` (height, width), the size the encoder will see."""
     unit = (min(1.0, 1 / aspect), min(1.0, aspect))
-    background = _background(rng)
+    background = draw_background(rng)
     taken: list[Box] = []
     printed = _print(rng, unit, background, taken, pixels) if rng.random() < 0.45 else None
     least = LEAST_RADIUS / min(unit[0] * pixels[1], unit[1] * pixels[0])
@@ -233,25 +251,42 @@ def _things(
     room = 0.42 if count <= 2 else 0.3 if count <= 4 else 0.2
     things: list[Thing] = []
     for _ in range(count):
-        shape, size = rng.choice(shapes), "small" if rng.random() < 0.55 else "big"
-        for colour in (rng.choice(colours), *rng.sample(COLOUR_NAMES, len(COLOUR_NAMES))):
-            rgb = _shade(rng, colour)
-            if _far(rgb, background, 0.33):
-                break
-        smallest, largest = (max(0.055, least), max(0.085, least)) if size == "small" else (0.125, room)
-        radius = rng.uniform(smallest, largest)
-        angle, form = rng.uniform(-0.2, 0.2) * (rng.random() < 0.6), rng.random()
-        low, high = _half_extent(shape, form, angle)
-        scale = np.array(unit) * radius
-        place = _place(rng, low * scale, high * scale, taken, 0.012)
-        if place is None:
-            continue
-        x, y, box = place
-        edge = rng.uniform(0.05, 0.16) if edges else 0.0
-        darker = (0.6 * rgb[0], 0.6 * rgb[1], 0.6 * rgb[2])
-        [edge_rgb] = rng.choices(((0.05, 0.05, 0.05), (0.97, 0.97, 0.97), darker), (50, 15, 35))
-        things.append(Thing(shape, colour, size, x, y, radius, angle, form, rgb, edge, edge_rgb, box))
+        thing = draw_thing(rng, shapes, colours, unit, background, taken, least, room, edges)
+        if thing is not None:
+            things.append(thing)
     return things
+
+
+def draw_thing(
+    rng: Random,
+    shapes: Sequence[str],
+    colours: Sequence[str],
+    unit: tuple[float, float],
+    background: Background,
+    taken: list[Box],
+    least: float,
+    room: float,
+    edges: bool,
+) -> Thing | None:
+    """One of the shapes, somewhere where nothing else is; None when there is no such place."""
+    shape, size = rng.choice(shapes), "small" if rng.random() < 0.55 else "big"
+    for colour in (rng.choice(colours), *rng.sample(COLOUR_NAMES, len(COLOUR_NAMES))):
+        rgb = draw_shade(rng, colour)
+        if stands_out(rgb, background, 0.33):
+            break
+    smallest, largest = (max(0.055, least), max(0.085, least)) if size == "small" else (0.125, room)
+    radius = rng.uniform(smallest, largest)
+    angle, form = rng.uniform(-0.2, 0.2) * (rng.random() < 0.6), rng.random()
+    low, high = _half_extent(shape, form, angle)
+    scale = np.array(unit) * radius
+    place = _place(rng, low * scale, high * scale, taken, 0.012)
+    if place is None:
+        return None
+    x, y, box = place
+    edge = rng.uniform(0.05, 0.16) if edges else 0.0
+    darker = (0.6 * rgb[0], 0.6 * rgb[1], 0.6 * rgb[2])
+    [edge_rgb] = rng.choices(((0.05, 0.05, 0.05), (0.97, 0.97, 0.97), darker), (50, 15, 35))
+    return Thing(shape, colour, size, x, y, radius, angle, form, rgb, edge, edge_rgb, box)
 
 
 def _print(
@@ -268,11 +303,11 @@ def _print(
         return None
     size = np.array((height * columns * unit[0], height * unit[1]))
     place = _place(rng, -size / 2, size / 2, taken, 0.02)
-    shades = [_shade(rng, name) for name in rng.sample(COLOUR_NAMES, len(COLOUR_NAMES))]
-    colours = [shade for shade in shades if _far(shade, background)]
+    shades = [draw_shade(rng, name) for name in rng.sample(COLOUR_NAMES, len(COLOUR_NAMES))]
+    colours = [shade for shade in shades if stands_out(shade, background)]
     dark = (0.03, 0.03, 0.03) if sum(background.first) > 1.5 else (0.98, 0.98, 0.98)
     rgb = colours[0] if colours and rng.random() < 0.5 else dark
-    if place is None or not _far(rgb, background, 0.45):
+    if place is None or not stands_out(rgb, background, 0.45):
         return None
     (x, y, _), (width, height) = place, size.tolist()
     return Print(text, x, y, width, height, rgb, rng.uniform(0.38, 0.58), rng.random())
@@ -306,7 +341,7 @@ def _place(
     return None
 
 
-def _background(rng: Random) -> Background:
+def draw_background(rng: Random) -> Background:
     [kind] = rng.choices(BACKGROUNDS, (40, 25, 20, 9, 6))
     first = _ground(rng)
     near = 0.5 if kind == "gradient" else 0.18
@@ -325,12 +360,12 @@ def _ground(rng: Random) -> Rgb:
     return colorsys.hsv_to_rgb(rng.random(), rng.uniform(*saturation), rng.uniform(*value))
 
 
-def _shade(rng: Random, colour: str) -> Rgb:
+def draw_shade(rng: Random, colour: str) -> Rgb:
     hue, saturation, value = (rng.uniform(*limits) for limits in COLOURS[colour])
     return colorsys.hsv_to_rgb(hue / 360 % 1, saturation, value)
 
 
-def _far(rgb: Rgb, background: Background, least: float = 0.4) -> bool:
+def stands_out(rgb: Rgb, background: Background, least: float = 0.4) -> bool:
     first, second = np.array(background.first), np.array(background.second)
     grounds = (first, second, (first + second) / 2)  # a gradient passes between its ends
     return all(math.dist(rgb, ground) > least for ground in grounds)

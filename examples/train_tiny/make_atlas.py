@@ -1,0 +1,218 @@
+"""Makes the drawings of things and letters: `python -m examples.train_tiny.make_atlas`.
+
+Fetches emoji sets and typefaces with free licences through `npm pack` (so npm must be there, and reach a
+registry), draws each icon and letter once, and writes a file for each set and font to `build/atlas`, a few MB
+in all. A machine without a network takes that folder from another one.
+"""
+
+import argparse
+import json
+import subprocess
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyvips
+from numpy.typing import NDArray
+
+from kestrel_tools.things.atlas import (
+    BASELINE,
+    CHARACTERS,
+    FOLDER,
+    LETTER,
+    NUM_CORNERS,
+    NUM_HULL,
+    SPRITE,
+    Fonts,
+    Sprites,
+)
+from kestrel_tools.things.colour import main_colour
+from kestrel_tools.things.names import nouns
+
+from .outline import anchor_of, hull_of, outline_of
+from .typeface import Typeface
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A package, its licence as it says itself, and whom the licence asks to name."""
+
+    version: str
+    licence: str
+    author: str
+
+
+SETS = {
+    "noto": Source("1.2.9", "Apache-2.0", "Noto Emoji, Google Inc"),
+    "noto-v1": Source("1.2.5", "Apache-2.0", "Noto Emoji (version 1), Google Inc"),
+    "fluent-emoji": Source("1.2.7", "MIT", "Fluent Emoji, Microsoft Corporation"),
+    "fluent-emoji-flat": Source("1.2.6", "MIT", "Fluent Emoji flat, Microsoft Corporation"),
+    "emojione": Source("1.2.3", "CC-BY-4.0", "EmojiOne 2 / EmojiTwo, Ranks.com Inc and the EmojiTwo authors"),
+    "fxemoji": Source("1.2.2", "Apache-2.0", "FxEmojis, Mozilla"),
+    "streamline-emojis": Source("1.2.4", "CC-BY-4.0", "Streamline Emojis, Streamline"),
+    "twemoji": Source("1.2.5", "CC-BY-4.0", "Twemoji, Twitter and other contributors"),
+    "openmoji": Source("1.2.29", "CC-BY-SA-4.0", "OpenMoji, its authors"),
+}
+FONT_VERSION = "5.3.0"
+FONTS = {
+    "roboto": (400, 700),
+    "open-sans": (400, 700),
+    "lato": (400, 900),
+    "montserrat": (400, 700),
+    "oswald": (400, 600),
+    "merriweather": (400, 700),
+    "playfair-display": (400, 700),
+    "roboto-mono": (400, 700),
+    "nunito": (400, 800),
+    "bebas-neue": (400,),
+    "comic-neue": (400, 700),
+    "courier-prime": (400, 700),
+    "fira-sans": (400, 700),
+    "lora": (400, 700),
+}
+
+LARGE = 192  # pixels of the first drawing, which shows how much of it is empty
+PADDING = 2  # pixels around a sprite
+OPAQUE = 110  # alpha from which a pixel belongs to the drawing
+EM = 35.0  # pixels in a letter's cell that a font's em takes
+LEAST_PIXELS = 200  # of a drawing; an icon with fewer is broken
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=FOLDER)
+    parser.add_argument("--only", nargs="*", default=[], help="sets or fonts to make; all without")
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    for name, source in SETS.items():
+        if not options.only or name in options.only:
+            with Package(f"@iconify-json/{name}", source.version) as package:
+                sprites = draw_set(name, json.loads((package / "icons.json").read_text(encoding="utf-8")))
+            write(sprites, options.out / f"things-{name}.npz")
+    for name, weights in FONTS.items():
+        if not options.only or name in options.only:
+            with Package(f"@fontsource/{name}", FONT_VERSION) as package:
+                files = [package / f"files/{name}-latin-{weight}-normal.woff" for weight in weights]
+                fonts = draw_font(name, [Typeface(file.read_bytes()) for file in files])
+            write(fonts, options.out / f"font-{name}.npz")
+
+
+class Package:
+    """The unpacked package, for as long as the context lasts."""
+
+    def __init__(self, package: str, version: str) -> None:
+        self._wanted = f"{package}@{version}"
+        self._folder = tempfile.TemporaryDirectory()
+
+    def __enter__(self) -> Path:
+        folder = Path(self._folder.name)
+        command = ["npm", "pack", "--silent", "--pack-destination", str(folder), self._wanted]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        [archive] = folder.glob("*.tgz")
+        with tarfile.open(archive) as file:
+            file.extractall(folder, filter="data")
+        return folder / "package"
+
+    def __exit__(self, *_: object) -> None:
+        self._folder.cleanup()
+
+
+def draw_set(name: str, document: dict[str, object]) -> Sprites:
+    drawn = list(_drawings(document))
+    pixels = np.stack([one for _, one in drawn])
+    masks = [one[..., 3] >= OPAQUE for one in pixels]
+    return Sprites(
+        tuple(noun for noun, _ in drawn),
+        (name,) * len(drawn),
+        tuple(main_colour(one) for one in pixels),
+        pixels,
+        np.stack([hull_of(mask, NUM_HULL) for mask in masks]).astype(np.float32),
+        np.stack([outline_of(mask, NUM_CORNERS) for mask in masks]).astype(np.float32),
+        np.stack([anchor_of(mask) for mask in masks]).astype(np.float32),
+    )
+
+
+def _drawings(document: dict[str, object]) -> Iterator[tuple[str, NDArray[np.uint8]]]:
+    """Each thing's icons that the set has; older sets leave hyphens out of the names."""
+    icons, aliases = document["icons"], document.get("aliases", {})
+    assert isinstance(icons, dict) and isinstance(aliases, dict)
+    plain = {name.replace("-", ""): name for name in (*icons, *aliases)}
+    default = {side: document.get(side, 16) for side in ("width", "height")}
+    for noun in nouns():
+        taken: set[str] = set()
+        for wanted in noun.icons:
+            name = plain.get(wanted.replace("-", ""), "")
+            name = aliases[name]["parent"] if name in aliases else name
+            if name in icons and name not in taken:
+                taken.add(name)
+                icon = default | icons[name]
+                drawn = draw_icon(icon["body"], icon["width"], icon["height"])
+                if (drawn[..., 3] >= OPAQUE).sum() >= LEAST_PIXELS:
+                    yield noun.name, drawn
+
+
+def draw_icon(body: str, width: float, height: float) -> NDArray[np.uint8]:
+    """[SPRITE, SPRITE, 4], colours times alpha, as large as it fits and in the middle."""
+    view = f'viewBox="0 0 {width} {height}"'
+    large = rasterise(
+        f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
+        f'width="{LARGE}" height="{LARGE}" {view} color="#222222">{body}</svg>'
+    )
+    ys, xs = np.nonzero(large[..., 3] >= OPAQUE)
+    # Cut to what is drawn, so that a size means the same in every set.
+    side = max(int(np.ptp(xs)), int(np.ptp(ys))) + 1
+    share = side / (SPRITE - 2 * PADDING)
+    left, top = (float(at.min() + at.max() + 1) / 2 - share * SPRITE / 2 for at in (xs, ys))
+    longer = max(width, height)  # the drawing lies in the middle of a square
+    unit, side_units = longer / LARGE, share * SPRITE * longer / LARGE
+    x, y = left * unit - (longer - width) / 2, top * unit - (longer - height) / 2
+    box = f"{x} {y} {side_units} {side_units}"
+    drawn = rasterise(
+        f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
+        f'width="{SPRITE}" height="{SPRITE}" viewBox="{box}" color="#222222">{body}</svg>'
+    )
+    alpha = drawn[..., 3:].astype(np.float32) / 255
+    return np.concatenate((np.rint(drawn[..., :3] * alpha).astype(np.uint8), drawn[..., 3:]), axis=-1)
+
+
+def draw_font(name: str, faces: list[Typeface]) -> Fonts:
+    pixels = np.zeros((len(faces), len(CHARACTERS), LETTER, LETTER), np.uint8)
+    advances = np.zeros((len(faces), len(CHARACTERS)), np.float32)
+    inks = np.zeros((len(faces), len(CHARACTERS), 4), np.float32)
+    for row, face in enumerate(faces):
+        for at, character in enumerate(CHARACTERS):
+            advances[row, at] = EM / face.units * face.advance(character)
+            path = face.svg_path(character, EM / face.units, 1.0, BASELINE)
+            if not path:
+                continue
+            drawn = rasterise(
+                f'<svg xmlns="http://www.w3.org/2000/svg" width="{LETTER}" height="{LETTER}">'
+                f'<path d="{path}"/></svg>'
+            )[..., 3]
+            pixels[row, at] = drawn
+            ys, xs = np.nonzero(drawn >= OPAQUE)
+            inks[row, at] = xs.min(), ys.min(), xs.max() + 1, ys.max() + 1
+    return Fonts((name,) * len(faces), pixels, advances, inks)
+
+
+def rasterise(svg: str) -> NDArray[np.uint8]:
+    """[height, width, 4]; colours are not yet times alpha."""
+    # `intake.images` blocks this loader: libvips does not trust it with files of strangers.
+    pyvips.operation_block_set("VipsForeignLoadSvg", False)
+    try:
+        pixels: NDArray[np.uint8] = pyvips.Image.svgload_buffer(svg.encode(), unlimited=True).numpy()
+    finally:
+        pyvips.operation_block_set("VipsForeignLoadSvg", True)
+    return pixels
+
+
+def write(drawn: Sprites | Fonts, path: Path) -> None:
+    drawn.save(path)
+    print(f"{path}: {len(drawn)}, {path.stat().st_size / 1e6:.2f} MB", flush=True)
+
+
+if __name__ == "__main__":
+    main()

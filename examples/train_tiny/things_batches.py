@@ -1,0 +1,150 @@
+"""Training batches of the wider world: things, print and charts, and pictures of the small world among them.
+
+A batch is of one sort, since charts have many lines and scenes have many sprites, and each takes a pass.
+"""
+
+from functools import cache
+from pathlib import Path
+from random import Random
+
+from kestrel_core.moondream.config import MoondreamConfig
+from kestrel_tools.scenes import render
+from kestrel_tools.things import paint
+from kestrel_tools.things.atlas import Atlas, open_atlas
+from kestrel_tools.things.charts import draw_chart
+from kestrel_tools.things.compose import draw_scene
+from kestrel_tools.things.language import choose, targets
+from kestrel_tools.things.language.fact import caption
+from kestrel_tools.things.language.talk import talk
+from kestrel_tools.things.pictures import outline_of
+from kestrel_tools.things.scene import MOST_ITEMS, Item, Scene, widened
+
+from .batches import Batch, draw_aspect, draw_scenes, draw_tiling, lay, seen_pixels
+from .teacher import Task, Teacher
+
+# Questions; lists and short captions; captions; outlines of five things and long captions of twelve. With the
+# image's 197 they make 704 positions, a multiple of 64.
+SLOTS = (22, 22, 24, 24, 26, 28, 36, 48, 85, 192)
+TALK_LENGTH = 64
+SORTS = {"things": 0.64, "charts": 0.18, "shapes": 0.18}
+
+# Easy batches (one tile, few things) become rare over these steps.
+EASY_STEPS = 3000
+EASY_ITEMS = 3
+MOST_OUTLINED = 5
+
+
+@cache
+def training_atlas(folder: Path) -> Atlas:
+    """Opened once in each process."""
+    return open_atlas(folder).part(unseen=False)
+
+
+def make_batch(
+    step: int, seed: int, size: int, config: MoondreamConfig, teacher: Teacher, folder: Path
+) -> Batch:
+    rng, atlas = Random(f"things {seed} {step}"), training_atlas(folder)
+    easy = rng.random() > step / EASY_STEPS
+    tiling = (1, 1) if easy else draw_tiling(rng)
+    zoom = rng.choices((1.0, 0.7, 1.25), (70, 24, 6))[0]
+    [sort] = rng.choices(tuple(SORTS), tuple(SORTS.values()))
+    if sort == "shapes":
+        small = draw_scenes(rng, tiling, zoom, size, config, EASY_ITEMS if easy else 8)
+        scenes, arrays = [widened(scene) for scene in small], render.scene_arrays(small)
+    else:
+        pixels = seen_pixels(tiling, zoom, config)
+        scenes = [
+            new_scene(rng, atlas, sort, draw_aspect(rng, tiling), pixels, EASY_ITEMS if easy else MOST_ITEMS)
+            for _ in range(size)
+        ]
+        arrays = paint.scene_arrays(scenes, atlas.fonts)
+    tasks = [[slot_task(rng, scene, length, teacher, atlas) for length in SLOTS] for scene in scenes]
+    talks = [[_talk(rng, teacher, False, TALK_LENGTH)] for _ in range(max(1, size // 8))]
+    return Batch(tiling, zoom, arrays, lay(tasks, SLOTS, config), lay(talks, (TALK_LENGTH,), config))
+
+
+def new_scene(
+    rng: Random, atlas: Atlas, sort: str, aspect: float, pixels: tuple[int, int], most: int
+) -> Scene:
+    while sort == "charts":
+        chart = draw_chart(rng, atlas, aspect, pixels)
+        if chart is not None:
+            return chart
+        if rng.random() < 0.2:  # long pictures have little room for labels
+            break
+    return draw_scene(rng, atlas, aspect, pixels, most)
+
+
+def slot_task(rng: Random, scene: Scene, length: int, teacher: Teacher, atlas: Atlas) -> Task:
+    """A random task that fits the slot; the longest of a few in a long one, which few tasks fill."""
+    choose_task = _short if length <= 28 else _middle if length <= 48 else _long
+    wanted, fitting = 1 + length // 64, []
+    for _ in range(8):
+        task = choose_task(rng, scene, teacher, atlas)
+        if task is not None and task.length <= length:
+            fitting.append(task)
+        if len(fitting) == wanted:
+            break
+    return max(fitting, key=lambda task: task.length) if fitting else _talk(rng, teacher, True, length)
+
+
+def _short(rng: Random, scene: Scene, teacher: Teacher, atlas: Atlas) -> Task | None:
+    kind = rng.random()
+    if kind < 0.66:
+        return teacher.query(rng, choose.fact(rng, scene))
+    if kind < 0.75:
+        spatial = choose.spatial_fact(rng, scene)
+        return teacher.query(rng, spatial[0], refs=spatial[1]) if spatial else None
+    if kind < 0.84:
+        return teacher.point(*targets.target(rng, scene))
+    if kind < 0.95:
+        return teacher.detect(*targets.target(rng, scene))
+    return _talk(rng, teacher, True, 28)
+
+
+def _middle(rng: Random, scene: Scene, teacher: Teacher, atlas: Atlas) -> Task | None:
+    kind = rng.random()
+    if kind < 0.25:
+        return teacher.detect(*targets.target(rng, scene))
+    if kind < 0.37:
+        return teacher.point(*targets.target(rng, scene))
+    if kind < 0.6:
+        return teacher.query(rng, choose.fact(rng, scene), reasoning=True)
+    if kind < 0.85:
+        return _captioned(scene, "short", teacher)
+    return teacher.query(rng, choose.fact(rng, scene))
+
+
+def _long(rng: Random, scene: Scene, teacher: Teacher, atlas: Atlas) -> Task | None:
+    kind = rng.random()
+    if kind < 0.25:
+        return _captioned(scene, "normal", teacher)
+    if kind < 0.45:
+        return _captioned(scene, "long", teacher)
+    if kind < 0.8:
+        return _outlined(rng, scene, teacher, atlas)
+    if kind < 0.88:
+        return teacher.query(rng, choose.fact(rng, scene), reasoning=True)
+    return teacher.detect(rng.choice(targets.ALL), scene.items or scene.lines) if not scene.chart else None
+
+
+def _captioned(scene: Scene, length: str, teacher: Teacher) -> Task:
+    return teacher.captioned(length, caption(scene, length), scene.items)
+
+
+def _outlined(rng: Random, scene: Scene, teacher: Teacher, atlas: Atlas) -> Task | None:
+    """Outlines are of things and shapes; print and bars have none."""
+    words, found = targets.target(rng, scene)
+    items = [one for one in found if isinstance(one, Item)]
+    if len(items) < len(found) or len(items) > MOST_OUTLINED:
+        return None
+    return teacher.outlined(words, [(item, outline_of(item, scene, atlas)) for item in items])
+
+
+def _talk(rng: Random, teacher: Teacher, with_picture: bool, length: int) -> Task:
+    for _ in range(20):
+        _, question, answer = talk(rng, with_picture)
+        task = teacher.talk(question, answer, with_picture)
+        if task.length <= length:
+            return task
+    return teacher.talk("Bye!", "Goodbye!", with_picture)

@@ -1,0 +1,77 @@
+"""The worlds there are to learn: what each needs for a training."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+import torch
+from torch import Generator, Tensor
+
+from kestrel_core.moondream.config import MOONDREAM_TINY, MOONDREAM_TINY2, MoondreamConfig
+from kestrel_tools.scenes import render
+from kestrel_tools.things import paint
+from kestrel_tools.things.atlas import FOLDER
+
+from . import batches, things_batches
+from .batches import Batch
+from .teacher import Teacher
+from .words import THINGS_TOKENIZER, TOKENIZER, Words
+
+
+class Painter(Protocol):
+    def draw(
+        self, scenes: Mapping[str, Tensor], height: int, width: int, generator: Generator | None
+    ) -> Tensor: ...
+
+
+@dataclass(frozen=True)
+class World:
+    config: MoondreamConfig
+    tokenizer: Path
+    slots: tuple[int, ...]
+    talk_length: int
+    easy_steps: int
+    make: Callable[..., Batch]  # step, seed, size, config, teacher
+    painter: Callable[[torch.device, bool], Painter]
+
+    def maker(self, seed: int, size: int) -> Callable[[int], Batch]:
+        """Makes the batch of a step. Worker processes take it along."""
+        teacher = Teacher(self.config.tokenizer, Words(self.tokenizer))
+        return partial(self.make, seed=seed, size=size, config=self.config, teacher=teacher)
+
+
+class BothPainters:
+    """Draws batches of the wider world, and those of the small world that are among them."""
+
+    def __init__(self, device: torch.device, compiled: bool) -> None:
+        self._things = paint.Painter(things_batches.training_atlas(FOLDER), device, compiled)
+        self._shapes = render.Painter(compiled)
+
+    def draw(
+        self, scenes: Mapping[str, Tensor], height: int, width: int, generator: Generator | None
+    ) -> Tensor:
+        painter = self._things if "sprites" in scenes else self._shapes
+        return painter.draw(scenes, height, width, generator)
+
+
+SHAPES = World(
+    MOONDREAM_TINY,
+    TOKENIZER,
+    batches.SLOTS,
+    batches.TALK_LENGTH,
+    batches.EASY_STEPS,
+    batches.make_batch,
+    lambda device, compiled: render.Painter(compiled),
+)
+THINGS = World(
+    MOONDREAM_TINY2,
+    THINGS_TOKENIZER,
+    things_batches.SLOTS,
+    things_batches.TALK_LENGTH,
+    things_batches.EASY_STEPS,
+    partial(things_batches.make_batch, folder=FOLDER),
+    BothPainters,
+)
+WORLDS = {"shapes": SHAPES, "things": THINGS}

@@ -1,0 +1,139 @@
+"""Drawings become sprites with exact outlines and colours, and letters come out of a font's own tables."""
+
+import struct
+
+import numpy as np
+import pytest
+
+from examples.train_tiny.make_atlas import draw_font, draw_icon, draw_set
+from examples.train_tiny.outline import anchor_of, area_of, hull_of, loops_of, outline_of
+from examples.train_tiny.typeface import Typeface
+from kestrel_tools.things.atlas import BASELINE, CHARACTERS, LETTER, SPRITE, UNSEEN_SETS
+from kestrel_tools.things.colour import main_colour
+
+DISC = '<circle cx="30" cy="20" r="10" fill="#dd2020"/>'
+
+
+def disc(side: int, radius: float) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
+    y, x = np.mgrid[0:side, 0:side] + 0.5 - side / 2
+    covered: np.ndarray[tuple[int, int], np.dtype[np.bool_]] = x**2 + y**2 < radius**2
+    return covered
+
+
+def test_an_outline_of_few_corners_holds_what_is_covered() -> None:
+    covered = disc(96, 40)
+    outline = outline_of(covered, 16)
+    assert outline.shape == (16, 2)
+    assert area_of(outline) * 48**2 == pytest.approx(covered.sum(), rel=0.06)
+
+
+def test_the_hull_touches_the_furthest_pixels_on_every_side() -> None:
+    covered = np.zeros((96, 96), bool)
+    covered[10:20, 5:90] = covered[60:80, 40:44] = True
+    hull = (hull_of(covered, 64) + 1) * 48
+    assert (*hull.min(0), *hull.max(0)) == pytest.approx((5, 10, 90, 80))
+
+
+def test_a_crescent_is_pointed_at_within_itself() -> None:
+    y, x = np.mgrid[0:96, 0:96] + 0.5 - 48
+    crescent = disc(96, 44) & ((x - 20) ** 2 + y**2 >= 40**2)
+    column, row = ((anchor_of(crescent) + 1) * 48).astype(int)
+    assert crescent[row - 2 : row + 3, column - 2 : column + 3].all()
+    assert anchor_of(disc(96, 40)) == pytest.approx(0, abs=0.02)
+
+
+def test_separate_pieces_are_outlined_together() -> None:
+    covered = np.zeros((96, 96), bool)
+    covered[10:40, 10:40] = covered[50:80, 50:80] = True
+    assert len(loops_of(covered)) == 2
+    outline = (outline_of(covered, 16) + 1) * 48
+    assert (outline.min(), outline.max()) == pytest.approx((10, 80))
+
+
+def test_a_hole_is_a_loop_of_its_own() -> None:
+    assert len(loops_of(disc(64, 30) & ~disc(64, 10))) == 2
+
+
+@pytest.mark.parametrize(
+    ("rgb", "name"),
+    [
+        ((220, 30, 30), "red"), ((250, 220, 60), "yellow"), ((40, 160, 60), "green"),
+        ((250, 170, 190), "pink"), ((120, 70, 40), "brown"), ((250, 250, 250), "white"),
+        ((20, 20, 20), "black"), ((255, 185, 20), ""),
+    ],
+)  # fmt: skip
+def test_a_colour_is_told_where_people_agree_on_it(rgb: tuple[int, int, int], name: str) -> None:
+    assert main_colour(np.full((8, 8, 4), (*rgb, 255), np.uint8)) == name
+
+
+def test_a_motley_drawing_has_no_colour() -> None:
+    pixels = np.full((8, 8, 4), (220, 30, 30, 255), np.uint8)
+    pixels[:4] = (40, 160, 60, 255)
+    assert main_colour(pixels) == ""
+
+
+def test_an_icon_fills_its_sprite_wherever_it_was_drawn() -> None:
+    drawn = draw_icon(DISC, 64, 64)
+    assert drawn.shape == (SPRITE, SPRITE, 4)
+    rows, columns = (np.nonzero(drawn[..., 3].max(axis) > 127)[0] for axis in (1, 0))
+    assert {rows[0], columns[0]} <= {1, 2, 3} and {rows[-1], columns[-1]} <= {92, 93, 94}
+
+
+def test_colours_of_a_sprite_are_times_its_alpha() -> None:
+    drawn = draw_icon('<rect width="9" height="9" fill="#ff0000" fill-opacity="0.6"/>', 9, 9)
+    red, alpha = drawn[48, 48, 0], drawn[48, 48, 3]
+    assert alpha == pytest.approx(153, abs=1) and red == pytest.approx(153, abs=1)
+
+
+def test_a_set_has_what_it_draws_under_any_of_its_names() -> None:
+    icons = {"dog-face": {"body": DISC}, "redapple": {"body": DISC, "width": 40}}
+    document = {
+        "icons": icons,
+        "aliases": {"fox-face": {"parent": "dog-face"}, "fox": {"parent": "dog-face"}},
+    }
+    sprites = draw_set("mine", {**document, "width": 64, "height": 64})
+    assert sprites.names == ("dog", "fox", "apple")
+    assert set(sprites.sets) == {"mine"} and set(sprites.colours) == {"red"}
+    assert "mine" not in UNSEEN_SETS
+
+
+def small_font() -> bytes:
+    """A TrueType file whose "A" is a box of 500 by 700 units of 1,000, made of one contour."""
+    points = ((0, 0), (0, 700), (500, 700), (500, 0))
+    xs, ys = (np.diff((0, *(point[axis] for point in points))) for axis in (0, 1))
+    box = struct.pack(">hhhhh", 1, 0, 0, 500, 700) + struct.pack(">HH", 3, 0) + bytes([1] * 4)
+    box += struct.pack(">4h", *xs) + struct.pack(">4h", *ys)
+    segments = (65, 0xFFFF), (65, 0xFFFF), (1 - 65 & 0xFFFF, 1), (0, 0)
+    cmap = struct.pack(">HHHHI", 0, 1, 3, 1, 12) + struct.pack(">HHHHHHH", 4, 32, 0, 4, 4, 1, 0)
+    cmap += struct.pack(">HH", *segments[0]) + struct.pack(">H", 0)
+    cmap += b"".join(struct.pack(">HH", *pair) for pair in segments[1:])
+    tables = {
+        b"cmap": cmap,
+        b"glyf": box,
+        b"head": struct.pack(">18xH30xH2x", 1000, 1),
+        b"hhea": struct.pack(">34xH", 2),
+        b"hmtx": struct.pack(">HhHh", 300, 0, 600, 0),
+        b"loca": struct.pack(">III", 0, 0, len(box)),
+    }
+    data, offset = b"", 12 + 16 * len(tables)
+    directory = struct.pack(">IHHHH", 0x10000, len(tables), 0, 0, 0)
+    for tag, table in tables.items():
+        directory += struct.pack(">4sIII", tag, 0, offset + len(data), len(table))
+        data += table
+    return directory + data
+
+
+def test_a_letter_stands_on_its_line_at_its_own_width() -> None:
+    fonts = draw_font("boxes", [Typeface(small_font())])
+    at = CHARACTERS.index("A")
+    left, top, right, bottom = fonts.inks[0, at]
+    assert bottom == BASELINE and left == 1
+    assert right - left == pytest.approx(17.5, abs=1) and bottom - top == pytest.approx(24.5, abs=1)
+    assert fonts.advances[0, at] == pytest.approx(21)
+    assert fonts.pixels.shape == (1, len(CHARACTERS), LETTER, LETTER)
+
+
+def test_a_missing_letter_takes_the_room_of_the_first_glyph_and_shows_nothing() -> None:
+    face = Typeface(small_font())
+    assert face.has("A") and not face.has("B")
+    assert face.advance("B") == 300 and face.svg_path("B", 1.0, 0.0, 0.0) == ""

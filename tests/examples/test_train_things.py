@@ -1,0 +1,134 @@
+"""The training of the wider world: its batches fit their slots, and the server reads what they teach."""
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from examples.train_tiny import export, network, things_batches, train
+from examples.train_tiny.teacher import Teacher
+from examples.train_tiny.things_batches import SLOTS, new_scene, slot_task
+from examples.train_tiny.words import THINGS_TOKENIZER, Words
+from examples.train_tiny.worlds import THINGS, WORLDS
+from kestrel_core.intake.tokenizer import Tokenizer
+from kestrel_core.loop.step import PreparedImage
+from kestrel_core.moondream.checkpoint.config_file import validate
+from kestrel_core.moondream.config import MOONDREAM_TINY2
+from kestrel_core.moondream.model import Moondream
+from kestrel_core.protocol.messages import Request
+from kestrel_core.skills.registry import builtin_skills
+from kestrel_core.skills.spec import Language
+from kestrel_tools.things.compose import draw_scene
+from kestrel_tools.things.language import choose, targets
+from kestrel_tools.things.pictures import outline_of
+from kestrel_tools.things.scene import Item
+from tests.small_atlas import small_atlas
+
+ATLAS = small_atlas()
+TEACHER = Teacher(MOONDREAM_TINY2.tokenizer, Words(THINGS_TOKENIZER))
+LANGUAGE = Language(MOONDREAM_TINY2, Tokenizer.from_file(THINGS_TOKENIZER, MOONDREAM_TINY2))
+SKILLS = builtin_skills()
+IMAGE = PreparedImage("picture", None, (1, 1))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    ATLAS.sprites.save(tmp_path / "things-mine.npz")
+    ATLAS.fonts.save(tmp_path / "font-dots.npz")
+    return tmp_path
+
+
+def test_the_next_model_is_valid_and_small_enough() -> None:
+    validate(MOONDREAM_TINY2)
+    with torch.device("meta"):
+        parameters = sum(parameter.numel() for parameter in Moondream(MOONDREAM_TINY2).parameters())
+    assert 2 * parameters < 24e6, "bytes in bfloat16"
+
+
+@pytest.mark.parametrize("text", ["What's the colour of the dog?", " all objects", "Mon 12, Tue 40.", ""])
+def test_the_plain_tokenizer_gives_the_server_s_ids(text: str) -> None:
+    words = Words(THINGS_TOKENIZER)
+    assert words.encode(text) == list(LANGUAGE.tokenizer.encode(text))
+    assert len(words._ids) <= MOONDREAM_TINY2.text.vocab_size
+
+
+def test_every_task_fits_its_slot() -> None:
+    rng = Random(3)
+    for sort in ("things", "charts") * 6:
+        scene = new_scene(rng, ATLAS, sort, 1.2, (252, 336), 12)
+        for length in SLOTS:
+            task = slot_task(rng, scene, length, TEACHER, ATLAS)
+            assert task.length <= length, (task.kind, task.text)
+
+
+def test_one_seed_gives_one_batch_whoever_makes_it(folder: Path) -> None:
+    make = partial(things_batches.make_batch, config=MOONDREAM_TINY2, teacher=TEACHER, folder=folder)
+    steps = (0, 40_000, 40_001, 40_002)
+    one, other = ([make(step, seed=1, size=2) for step in steps] for _ in range(2))
+    for batch, again in zip(one, other, strict=True):
+        assert np.array_equal(batch.rows.ids, again.rows.ids)
+        assert batch.scenes.keys() == again.scenes.keys()
+        assert all(np.array_equal(batch.scenes[name], again.scenes[name]) for name in batch.scenes)
+
+
+def test_an_answer_is_read_by_the_server_as_it_is_taught() -> None:
+    rng = Random(12)
+    for _ in range(30):
+        scene = draw_scene(rng, ATLAS, 1.2, (252, 336))
+        fact = choose.fact(rng, scene)
+        task = TEACHER.query(Random(1), fact._replace(sentence=""))
+        request = Request("query", {"question": fact.question}, IMAGE)
+        assert SKILLS["query"].prompt(request, LANGUAGE).inputs == task.prompt
+        assert told(request, task)["answer"] == fact.answer
+
+
+def test_outlines_lie_in_their_boxes_and_are_read_by_the_server() -> None:
+    rng, seen = Random(5), 0
+    while seen < 15:
+        scene = draw_scene(rng, ATLAS, 1.2, (252, 336))
+        words, found = targets.target(rng, scene)
+        items = [one for one in found if isinstance(one, Item)]
+        if not items or len(items) < len(found):
+            continue
+        seen += 1
+        task = TEACHER.outlined(words, [(item, outline_of(item, scene, ATLAS)) for item in items])
+        request = Request("segment", {"object": words}, IMAGE)
+        assert SKILLS["segment"].prompt(request, LANGUAGE).inputs == task.prompt
+        segments = told(request, task)["segments"]
+        assert [tuple(one["bbox"].values()) for one in segments] == [
+            pytest.approx(item.box) for item in items
+        ]
+
+
+def told(request: Request, task: Any) -> dict[str, Any]:
+    """The true answer, as if the model had given it."""
+    reply = SKILLS[request.skill].reply(request, LANGUAGE)
+    *before, last = (reply.take(sample) for sample in task.answer)
+    assert all(outcome.finish is None for outcome in before) and last.finish == "stop"
+    return reply.output()
+
+
+def test_a_slice_ends_by_its_clock_or_with_the_last_step_of_all() -> None:
+    options = train.parse(["--of", "1000", "--minutes", "2"])
+    assert train.passed(options, 10, 0, 60) == pytest.approx(0.5)
+    assert train.passed(options, 1000, 990, 1) == 1.0
+    assert WORLDS["things"] is THINGS
+
+
+def test_a_checkpoint_is_made_again_from_halves_that_travelled(tmp_path: Path) -> None:
+    config = replace(MOONDREAM_TINY2, text=replace(MOONDREAM_TINY2.text, n_layers=3))
+    model = network.new_model(config, torch.device("cpu"), 0)
+    train.save(model, tmp_path, 5, THINGS, half=True)
+    kept = load_file(tmp_path / "model.safetensors")
+    (tmp_path / "model.safetensors").unlink()
+    export.main(tmp_path)
+    made = load_file(tmp_path / "model.safetensors")
+    assert made.keys() == kept.keys()
+    for name, weight in made.items():
+        torch.testing.assert_close(weight, kept[name], rtol=2**-7, atol=1e-4)

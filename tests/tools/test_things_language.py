@@ -1,0 +1,203 @@
+"""What is asked about scenes of things has a true answer, in many words."""
+
+import re
+from collections import Counter
+from random import Random
+
+import pytest
+
+from kestrel_tools.scenes import facts as old_facts
+from kestrel_tools.scenes import world as shapes
+from kestrel_tools.scenes.world import Background, Box
+from kestrel_tools.things.charts import draw_chart
+from kestrel_tools.things.compose import draw_scene
+from kestrel_tools.things.language import chart_facts, facts, relations, talk
+from kestrel_tools.things.language.choose import MAKERS, fact, spatial_fact
+from kestrel_tools.things.language.fact import caption, counted
+from kestrel_tools.things.language.questions import QUESTIONS, asked
+from kestrel_tools.things.language.spelling import casual, chosen, mistyped, number_of
+from kestrel_tools.things.language.targets import ALL, target
+from kestrel_tools.things.language.wanted import of_kind, of_noun, only, wanted
+from kestrel_tools.things.scene import Item, Placed, Scene, widened
+from tests.small_atlas import small_atlas
+
+ATLAS = small_atlas()
+WHITE = Background("plain", (1, 1, 1), (1, 1, 1), 0, 0.1, 0)
+
+
+def thing(noun: str, box: Box, colour: str = "", size: str = "big") -> Item:
+    middle = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
+    return Item(noun, colour, size, box, Placed(0, 0.0, 0.0, 0.1, 0.0, False), middle)
+
+
+def scene_of(*items: Item) -> Scene:
+    return Scene(1.0, WHITE, tuple(sorted(items, key=lambda item: item.centre)))
+
+
+DOG = thing("dog", (0.02, 0.1, 0.12, 0.2), "brown", "small")
+CAT = thing("cat", (0.5, 0.5, 0.9, 0.9), "gray")
+CAR = thing("car", (0.05, 0.7, 0.35, 0.9), "red")
+SCENE = scene_of(DOG, CAT, CAR)
+
+
+def scenes(count: int, seed: int = 0) -> list[Scene]:
+    rng = Random(seed)
+    return [draw_scene(rng, ATLAS, rng.uniform(0.6, 1.7), (252, 252)) for _ in range(count)]
+
+
+def test_brackets_stand_for_every_choice_of_their_parts() -> None:
+    template = "[What's|What [is|was]] here[?|]"
+    found = {chosen(Random(seed), template) for seed in range(100)}
+    assert found == {f"{start} here{end}" for start in ("What's", "What is", "What was") for end in ("?", "")}
+    assert number_of("[a|b] [c|d|]") == 6
+
+
+def test_every_kind_of_question_has_several_wordings_and_no_brackets_are_left() -> None:
+    rng = Random(1)
+    for kind in QUESTIONS:
+        found = {asked(rng, kind, "one", "two", "three") for _ in range(60)}
+        assert len(found) > 8, kind
+        assert not any(re.search(r"[\[\]|<>{}]", question) for question in found), kind
+    for kind in chart_facts.QUESTIONS:
+        found = {chart_facts.asked(rng, kind, "one", "two") for _ in range(60)}
+        assert len(found) > 5 and not any(re.search(r"[\[\]|<>{}]", question) for question in found), kind
+
+
+def test_a_typo_changes_one_word_of_a_question() -> None:
+    for seed in range(50):
+        changed = mistyped(Random(seed), "How many dogs are there?")
+        words = zip(["How", "many", "dogs", "are", "there?"], changed.split(), strict=True)
+        assert sum(one != other for one, other in words) <= 1
+
+
+def test_casual_questions_keep_their_words_most_of_the_time() -> None:
+    questions = Counter(casual(Random(seed), "What color is the dog?") for seed in range(300))
+    assert questions.most_common(1)[0][0] == "What color is the dog?"
+    assert {"What colour is the dog?", "What color is the dog"} <= questions.keys()
+
+
+def test_names_and_kinds_fit_what_they_mean() -> None:
+    assert of_noun(SCENE, "kitten", "cat").items == (CAT,)  # type: ignore[union-attr]
+    assert set(of_kind(SCENE, "animal").items) == {DOG, CAT}  # type: ignore[union-attr]
+    taxi = scene_of(CAR, thing("taxi", (0.6, 0.1, 0.8, 0.3)))
+    assert of_noun(taxi, "car", "car") is None, "some call a taxi a car"
+    assert len(of_kind(taxi, "vehicle").items) == 2  # type: ignore[union-attr]
+
+
+def test_only_words_that_fit_one_thing_name_it() -> None:
+    small, big = thing("dog", (0.1, 0.1, 0.2, 0.2), size="small"), thing("dog", (0.5, 0.5, 0.9, 0.9))
+    rng = Random(3)
+    found = [only(rng, scene_of(small, big)) for _ in range(30)]
+    assert all(one is not None for one in found)
+    assert {words.split()[0] for words, _ in filter(None, found)} == {"small", "big"}
+    assert all(item.size == words.split()[0] for words, item in filter(None, found))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_counts_and_presence_agree_with_what_is_there(seed: int) -> None:
+    rng = Random(seed)
+    for scene in scenes(12, seed):
+        number = facts.count(rng, scene)
+        assert number.answer == str(len(number.evidence[0][1])), number
+        there = facts.presence(rng, scene)
+        assert (there.answer == "yes") == bool(there.evidence[0][1]), there
+        described = wanted(rng, scene)
+        assert all(item in scene.items for item in described.items)
+
+
+def test_sides_and_sizes_are_those_of_the_scene() -> None:
+    seen = set()
+    for seed in range(300):
+        rng = Random(seed)
+        for maker in (relations.extreme, relations.superlative, relations.sizes, relations.beside):
+            found = maker(rng, SCENE)
+            if found is not None:
+                seen.add((found.kind, found.answer))
+    assert {answer for kind, answer in seen if kind == "superlative"} == {"cat", "dog"}
+    assert {answer for kind, answer in seen if kind == "extreme"} == {"cat", "dog", "car"}
+    beside = {answer for kind, answer in seen if kind == "beside"}
+    assert {"nothing", "cat", "car, cat"} <= beside
+
+
+def test_a_shape_is_told_by_a_colour_that_it_alone_has() -> None:
+    for seed in range(40):
+        scene = widened(shapes.draw_scene(Random(seed), 1.2))
+        found = facts.shape(Random(seed), scene)
+        if found is not None:
+            [(words, (item,))] = found.evidence
+            assert sum(words.split()[-2] == other.colour for other in scene.items) >= 1
+            assert found.answer == item.noun  # type: ignore[attr-defined]
+
+
+def test_what_lies_level_with_another_is_not_asked_about() -> None:
+    level = scene_of(DOG, thing("cat", (0.5, 0.1, 0.6, 0.2)))
+    for seed in range(200):
+        found = relations.relation(Random(seed), level)
+        assert found is None or not re.search(
+            r"above|over|higher|top|below|under|beneath|lower", found.question
+        )
+
+
+def test_several_of_one_name_are_counted_in_a_caption() -> None:
+    twins = scene_of(DOG, CAT, thing("dog", (0.6, 0.1, 0.7, 0.2)))
+    assert counted(twins.items) == ["two dogs", "a cat"]
+    assert caption(twins, "short") == "Two dogs and a cat."
+    assert caption(SCENE, "normal") == "From left to right: a small dog, a big car and a big cat."
+    assert caption(SCENE, "long").startswith("There are 3 things. A small dog at the top left. A big car")
+
+
+@pytest.mark.parametrize("length", ["normal", "long"])
+def test_shapes_alone_are_described_as_in_the_small_world(length: str) -> None:
+    for seed in range(20):
+        small = shapes.draw_scene(Random(seed), 1.2)
+        assert caption(widened(small), length) == old_facts.caption_text(small, length)
+
+
+def test_every_scene_is_asked_and_answered() -> None:
+    rng, kinds = Random(8), Counter[str]()
+    for scene in scenes(60, 3):
+        for _ in range(6):
+            found = fact(rng, scene)
+            kinds[found.kind] += 1
+            assert found.question.strip() and found.answer
+        target(rng, scene)
+        spatial_fact(rng, scene)
+    assert len(kinds) > 18, kinds
+    assert len(MAKERS) > 20
+
+
+def test_everything_means_all_things() -> None:
+    words = {target(Random(seed), SCENE)[0]: target(Random(seed), SCENE)[1] for seed in range(400)}
+    said = [word for word in words if word in ALL]
+    assert len(said) > 8 and all(len(words[word]) == 3 for word in said)
+    assert any(not found for found in words.values()), "what is absent is asked for too"
+
+
+def test_a_chart_says_what_it_shows() -> None:
+    rng = Random(5)
+    kinds = set()
+    for _ in range(25):
+        scene = draw_chart(rng, ATLAS, 1.3, (252, 336))
+        assert scene is not None and scene.chart is not None
+        values = dict(zip(scene.chart.labels, scene.chart.values, strict=True))
+        for _ in range(20):
+            found = fact(rng, scene)
+            kinds.add(found.kind)
+            match found.kind:
+                case "chart largest":
+                    assert values[found.answer] == max(values.values())
+                case "chart smallest":
+                    assert values[found.answer] == min(values.values())
+                case "chart value":
+                    assert int(found.answer) in values.values()
+        for length in ("normal", "long"):
+            told = caption(scene, length)
+            assert all(f"{label} {value}" in told for label, value in values.items())
+    assert len(kinds) > 10
+
+
+def test_what_a_picture_does_not_tell_is_not_told() -> None:
+    said = {talk.talk(Random(seed), True)[::2] for seed in range(200)}
+    assert ("cannot tell", "I can't tell.") in said
+    assert ("talk", talk.NO_PICTURE) not in said
+    assert any(talk.talk(Random(seed), False)[2] == talk.NO_PICTURE for seed in range(20))

@@ -1,0 +1,82 @@
+"""Which requests a picture of the wider world gets, and their true answers. No model."""
+
+from collections.abc import Mapping
+from random import Random
+
+from kestrel_core.loop.step import Coord, Size
+from kestrel_tools.scenes.asking import Asked, objects, spatial_ref
+from kestrel_tools.scenes.phrases import sentence_of
+from kestrel_tools.scenes.world import Boxed
+
+from .language import chart_facts, choose, facts, targets
+from .language.fact import Fact, caption
+from .language.questions import asked
+from .language.talk import talk
+from .language.wanted import wanted
+from .scene import Item, Scene
+
+MOST_NAMED = 3
+CHART_KINDS = ("largest", "smallest", "value", "value")
+
+
+def scene_requests(rng: Random, scene: Scene, sets: Mapping[Boxed, str]) -> list[Asked]:
+    """About fifteen requests, of every kind."""
+    requests = _about_chart(rng, scene) if scene.chart is not None else _about_things(rng, scene, sets)
+    requests += [_caption(scene, length) for length in ("short", "normal", "long")]
+    requests += [objects(skill, *targets.target(rng, scene)) for skill in ("detect", "detect", "point")]
+    requests.append(_absent(rng, scene))
+    kind, question, answer = talk(rng, with_picture=True)
+    if rng.random() < 0.2:
+        requests.append(Asked(kind, "query", {"question": question}, answer))
+    return requests
+
+
+def _about_chart(rng: Random, scene: Scene) -> list[Asked]:
+    found = [chart_facts.fact_of(rng, kind, scene) for kind in CHART_KINDS]
+    return [_query(rng, fact) for fact in (*found, *(choose.fact(rng, scene) for _ in range(2)))]
+
+
+def _about_things(rng: Random, scene: Scene, sets: Mapping[Boxed, str]) -> list[Asked]:
+    requests = [_query(rng, choose.fact(rng, scene)) for _ in range(4)]
+    requests += [
+        _naming(rng, item, sets) for item in rng.sample(scene.items, min(MOST_NAMED, len(scene.items)))
+    ]
+    if scene.lines and (read := facts.read(rng, scene)) is not None:
+        requests.append(_query(rng, read))
+    count = facts.count(rng, scene)
+    thought = {"question": count.question, "reasoning": True}
+    requests.append(Asked("reasoning", "query", thought, count.answer, count.evidence[0][1]))
+    requests.append(objects("detect", rng.choice(targets.ALL), scene.items or scene.lines))
+    outlined = wanted(rng, scene, 0.9)
+    if 0 < len(outlined.items) <= 2:
+        requests.append(objects("segment", outlined.one, outlined.items))
+    return requests
+
+
+def _naming(rng: Random, item: Item, sets: Mapping[Boxed, str]) -> Asked:
+    x_min, y_min, x_max, y_max = item.box
+    (x, y), size = item.centre, Size(x_max - x_min, y_max - y_min)
+    arguments = {"question": asked(rng, "this"), "spatial_refs": [spatial_ref((Coord(x), Coord(y), size))]}
+    return Asked("naming", "query", arguments, item.name, drawn_by=sets.get(item, ""))
+
+
+def _query(rng: Random, fact: Fact) -> Asked:
+    if fact.sentence and rng.random() < 0.1 and not fact.kind.startswith("chart"):
+        return Asked(fact.kind, "query", {"question": sentence_of(rng, fact.question)}, fact.sentence)
+    return Asked(fact.kind, "query", {"question": fact.question}, fact.answer)
+
+
+def _caption(scene: Scene, length: str) -> Asked:
+    names = tuple(item.name for item in scene.items)
+    texts = tuple(line.text for line in scene.lines)
+    kind = f"caption {length}" if scene.chart is None else "chart caption"
+    text = caption(scene, length)
+    return Asked(kind, "caption", {"length": length}, text, scene.items, names=names, texts=texts)
+
+
+def _absent(rng: Random, scene: Scene) -> Asked:
+    for _ in range(20):
+        found = wanted(rng, scene, 0.0)
+        if not found.items:
+            return objects(rng.choice(("detect", "point", "segment")), found.one, ())
+    return objects("detect", "bridge", ())

@@ -1,0 +1,258 @@
+"""Random bar and line charts with printed labels, values or an axis, and a title. No torch."""
+
+from itertools import pairwise
+from random import Random
+
+from kestrel_tools.scenes import world as shapes
+from kestrel_tools.scenes.world import COLOUR_NAMES, Background, Box, Rgb
+
+from .atlas import Atlas
+from .compose import ink_colour
+from .lettering import least_height, line_at, reach_of
+from .scene import Chart, Line, Mark, Scene, unit_of
+
+MOST_BARS = 7
+LEAST_BARS = 2
+APART = 0.06  # of the largest value, that the two largest and the two smallest must differ by
+
+LABELS: tuple[tuple[str, ...], ...] = (
+    ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"),
+    ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"),
+    ("A", "B", "C", "D", "E", "F", "G", "H"),
+    ("Q1", "Q2", "Q3", "Q4"),
+    tuple(str(year) for year in range(2010, 2027)),
+    ("Dogs", "Cats", "Birds", "Fish", "Cows", "Pigs", "Mice", "Bees"),
+    ("Tea", "Milk", "Juice", "Water", "Cola", "Beer", "Wine"),
+    ("Ann", "Bob", "Eva", "Tom", "Max", "Lea", "Sam", "Zoe", "Ben"),
+    ("Red", "Blue", "Green", "Pink", "Black", "White", "Gray"),
+    ("Paris", "Rome", "Oslo", "Bern", "Cairo", "Lima", "Tokyo", "Delhi"),
+    ("Apple", "Pear", "Plum", "Kiwi", "Grape", "Lemon", "Peach"),
+    ("Car", "Bus", "Train", "Bike", "Taxi", "Plane", "Boat"),
+    ("North", "East", "South", "West"),
+    ("Yes", "No", "Maybe"),
+    tuple(str(number) for number in range(1, 13)),
+)
+TITLES = (
+    "Sales", "Visitors", "Votes", "Points", "Rain", "Sun hours", "Books read", "Profit", "Costs", "Goals",
+    "Tickets", "Users", "Orders", "Score", "Price", "Weight", "Speed", "Results", "Survey", "Budget",
+)  # fmt: skip
+
+
+def draw_chart(
+    rng: Random, atlas: Atlas, aspect: float, pixels: tuple[int, int] = (196, 196)
+) -> Scene | None:
+    """A chart that is legible at `pixels` (height, width); None when its labels have no room there."""
+    background = _paper(rng)
+    ink = ink_colour(rng, background) if rng.random() < 0.3 else None
+    if ink is None or not shapes.stands_out(ink, background, 0.8):
+        ink = _plain_ink(background)
+    return _Drawing(rng, atlas, aspect, pixels, background, ink).scene()
+
+
+def _paper(rng: Random) -> Background:
+    light = rng.random() < 0.8
+    grey = rng.uniform(0.9, 1.0) if light else rng.uniform(0.0, 0.15)
+    first = (
+        (1.0, 1.0, 1.0)
+        if rng.random() < 0.4
+        else tuple(min(1.0, max(0.0, grey + rng.uniform(-0.06, 0.06))) for _ in range(3))
+    )
+    red, green, blue = first
+    return Background("plain", (red, green, blue), (red, green, blue), 0.0, 0.1, 0.01 * (rng.random() < 0.2))
+
+
+def _plain_ink(background: Background) -> Rgb:
+    return (0.05, 0.05, 0.05) if sum(background.first) > 1.5 else (0.97, 0.97, 0.97)
+
+
+class _Drawing:
+    """One chart on its way to a scene: the plot's edges move inwards as print takes its room."""
+
+    def __init__(
+        self,
+        rng: Random,
+        atlas: Atlas,
+        aspect: float,
+        pixels: tuple[int, int],
+        background: Background,
+        ink: Rgb,
+    ) -> None:
+        self._rng, self._fonts, self._aspect, self._background, self._ink = (
+            rng,
+            atlas.fonts,
+            aspect,
+            background,
+            ink,
+        )
+        self._unit = unit_of(aspect)
+        self._font = rng.randrange(len(atlas.fonts))
+        least = least_height(self._unit, pixels)
+        self._height = least * rng.uniform(1.0, 1.35)  # of a letter's cell
+        self._left, self._top, self._right, self._bottom = 0.03, 0.03, 0.97, 0.97
+        self._lines: list[Line] = []
+        self._marks: list[Mark] = []
+
+    def scene(self) -> Scene | None:
+        rng = self._rng
+        kind = rng.choice(("bar", "bar", "line"))
+        flat = kind == "bar" and rng.random() < 0.3
+        printed = rng.random() < 0.65
+        title = rng.choice(TITLES) if rng.random() < 0.5 else ""
+        if title and not self._put_title(title):
+            return None
+        labels = self._labels(flat)
+        if len(labels) < LEAST_BARS:
+            return None
+        values = _values(rng, len(labels))
+        boxes = self._bars(labels, values, printed) if flat else self._columns(kind, labels, values, printed)
+        if boxes is None:
+            return None
+        chart = Chart(kind, title, tuple(labels), tuple(values), tuple(boxes))
+        lines = tuple(sorted(self._lines, key=lambda line: line.centre[::-1]))
+        return Scene(self._aspect, self._background, (), lines, tuple(self._marks), chart)
+
+    def _put_title(self, title: str) -> bool:
+        height = self._height * self._rng.uniform(1.0, 1.4)
+        middle = self._rng.choice((0.5, 0.5, 0.0))
+        x = self._left + middle * (self._right - self._left)
+        line = line_at(
+            self._fonts, title, self._font, height, self._ink, self._unit, (x, self._top), (middle, 0.0)
+        )
+        self._lines.append(line)
+        self._top = line.box[3] + 0.04
+        return line.box[2] - line.box[0] < 0.94
+
+    def _labels(self, flat: bool) -> list[str]:
+        """As many neighbours from one list as fit beside each other, or below each other if flat."""
+        family = self._rng.choice(LABELS)
+        count = self._rng.randint(LEAST_BARS, min(MOST_BARS, len(family)))
+        start = self._rng.randrange(len(family) - count + 1)
+        labels = list(family[start : start + count])
+        if self._rng.random() < 0.15:
+            self._rng.shuffle(labels)
+        if flat:
+            room, needed = self._bottom - self._top, 0.75 * self._height * self._unit[1]
+        else:
+            needed = max(self._width(label) for label in (*labels, "100")) + 0.015
+            room = self._right - self._left - 0.14
+        return labels[: min(count, int(room / needed))]
+
+    def _width(self, text: str) -> float:
+        low, high = reach_of(self._fonts, self._font, text, self._height, 0.0, self._unit)
+        return float(high[0] - low[0])
+
+    def _text(self, text: str, at: tuple[float, float], align: tuple[float, float]) -> Line:
+        line = line_at(self._fonts, text, self._font, self._height, self._ink, self._unit, at, align)
+        self._lines.append(line)
+        return line
+
+    def _colours(self, count: int) -> list[Rgb] | None:
+        """One for all, or one each; each stands out from the paper."""
+        names = self._rng.sample(COLOUR_NAMES, len(COLOUR_NAMES))
+        shades = [shapes.draw_shade(self._rng, name) for name in names]
+        found = [shade for shade in shades if shapes.stands_out(shade, self._background, 0.35)]
+        if len(found) < count:
+            return None
+        return found[:count] if self._rng.random() < 0.4 else found[:1] * count
+
+    def _line_mark(
+        self, start: tuple[float, float], end: tuple[float, float], width: float, rgb: Rgb
+    ) -> None:
+        self._marks.append(Mark(start, end, width, False, rgb))
+
+    def _ticks(self, most: int) -> list[int]:
+        step = next(step for step in (1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500) if most / step <= 5)
+        return list(range(0, most + step, step))
+
+    def _columns(self, kind: str, labels: list[str], values: list[int], printed: bool) -> list[Box] | None:
+        """Upright bars, or dots joined by a line."""
+        ticks = [] if printed else self._ticks(max(values))
+        if ticks:
+            self._left += max(self._width(str(tick)) for tick in ticks) + 0.03
+        letter = self._height * self._unit[1] * 0.6
+        self._bottom -= letter + 0.03
+        self._top += letter + 0.03 if printed else 0.02
+        room, depth = (self._right - self._left) / len(labels), self._bottom - self._top
+        if room < max(map(self._width, labels)) + 0.01 or depth < 0.25:
+            return None
+        top_value = max(ticks) if ticks else max(values)
+        colours = self._colours(len(labels))
+        if colours is None:
+            return None
+        middles = [self._left + (index + 0.5) * room for index in range(len(labels))]
+        heights = [depth * value / top_value for value in values]
+        for tick in ticks:
+            y = self._bottom - depth * tick / top_value
+            self._text(str(tick), (self._left - 0.02, y), (1.0, 0.5))
+            self._line_mark((self._left, y), (self._right, y), 0.003, self._faint)
+        if self._rng.random() < 0.85:
+            self._line_mark((self._left, self._bottom), (self._right, self._bottom), 0.006, self._ink)
+        tops = [(x, self._bottom - height) for x, height in zip(middles, heights, strict=True)]
+        boxes = self._draw_bars(tops, room, colours) if kind == "bar" else self._draw_line(tops, colours[0])
+        for label, value, (x, y), box in zip(labels, values, tops, boxes, strict=True):
+            self._text(label, (x, self._bottom + 0.02), (0.5, 0.0))
+            if printed:
+                self._text(str(value), (x, min(y, box[1]) - 0.015), (0.5, 1.0))
+        return boxes
+
+    def _draw_bars(self, tops: list[tuple[float, float]], room: float, colours: list[Rgb]) -> list[Box]:
+        wide = room * self._rng.uniform(0.5, 0.85)
+        for (x, y), rgb in zip(tops, colours, strict=True):
+            self._marks.append(Mark((x, self._bottom), (x, y), wide / self._unit[0], False, rgb))
+        return [(x - wide / 2, y, x + wide / 2, self._bottom) for x, y in tops]
+
+    def _draw_line(self, tops: list[tuple[float, float]], rgb: Rgb) -> list[Box]:
+        width = self._rng.uniform(0.008, 0.016)
+        for start, end in pairwise(tops):
+            self._marks.append(Mark(start, end, width, True, rgb))
+        radius = self._rng.uniform(0.014, 0.022)
+        for top in tops:
+            self._marks.append(Mark(top, top, 2 * radius, True, rgb))
+        across, down = radius * self._unit[0], radius * self._unit[1]
+        return [(x - across, y - down, x + across, y + down) for x, y in tops]
+
+    def _bars(self, labels: list[str], values: list[int], printed: bool) -> list[Box] | None:
+        """Bars that lie, each behind its label."""
+        ticks = [] if printed else self._ticks(max(values))
+        self._left += max(map(self._width, labels)) + 0.02
+        last = max(self._width(str(value)) for value in values) + 0.03
+        self._right -= last if printed else last / 2
+        if ticks:
+            self._bottom -= self._height * self._unit[1] * 0.6 + 0.03
+        room, length = (self._bottom - self._top) / len(labels), self._right - self._left
+        colours = self._colours(len(labels))
+        if length < 0.25 or colours is None or room < 0.7 * self._height * self._unit[1]:
+            return None
+        top_value = max(ticks) if ticks else max(values)
+        for tick in ticks:
+            x = self._left + length * tick / top_value
+            self._text(str(tick), (x, self._bottom + 0.02), (0.5, 0.0))
+            self._line_mark((x, self._top), (x, self._bottom), 0.003, self._faint)
+        wide = room * self._rng.uniform(0.5, 0.85)
+        boxes = []
+        for index, (label, value, rgb) in enumerate(zip(labels, values, colours, strict=True)):
+            y, end = self._top + (index + 0.5) * room, self._left + length * value / top_value
+            self._marks.append(Mark((self._left, y), (end, y), wide / self._unit[1], False, rgb))
+            self._text(label, (self._left - 0.015, y), (1.0, 0.5))
+            if printed:
+                self._text(str(value), (end + 0.015, y), (0.0, 0.5))
+            boxes.append((self._left, y - wide / 2, end, y + wide / 2))
+        return boxes
+
+    @property
+    def _faint(self) -> Rgb:
+        """Between the ink and the paper."""
+        paper = self._background.first
+        red, green, blue = (0.75 * p + 0.25 * i for p, i in zip(paper, self._ink, strict=True))
+        return red, green, blue
+
+
+def _values(rng: Random, count: int) -> list[int]:
+    """Whole numbers of which one is clearly the largest and one clearly the smallest."""
+    most = rng.choice((10, 20, 50, 100, 100, 500, 900))
+    while True:
+        values = [rng.randint(max(1, most // 12), most) for _ in range(count)]
+        ordered = sorted(values)
+        gap = max(1.0, APART * ordered[-1])
+        if ordered[1] - ordered[0] >= gap and ordered[-1] - ordered[-2] >= gap:
+            return values

@@ -1,0 +1,199 @@
+"""Random scenes of things, shapes and printed lines, in which all can be seen. No torch."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+import numpy as np
+
+from kestrel_tools.scenes import world as shapes
+from kestrel_tools.scenes.world import COLOUR_NAMES, SHAPES, Background, Box, Rgb
+
+from .atlas import Atlas, Sprites
+from .lettering import least_height, line_at, printed_text, reach_of
+from .scene import MOST_ITEMS, MOST_SHAPES, Item, Line, Placed, Points, Scene, unit_of
+
+LEAST_RADIUS = 11.0  # of a thing, in pixels
+OVERLAP = 0.22  # how much of a thing's box the box of another may cover
+GAP = 0.01
+MOST_LINES = 3
+
+# How many things a scene has: few more often than many.
+COUNTS = (2, 11, 12, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3)
+
+
+@dataclass(slots=True)
+class Room:
+    """What of the picture is taken. Things may overlap a little in some scenes; shapes and print never do."""
+
+    overlap: float
+    solid: list[Box] = field(default_factory=list)
+    soft: list[Box] = field(default_factory=list)
+
+    def place(self, rng: Random, low: Points, high: Points, soft: bool) -> tuple[float, float, Box] | None:
+        """Somewhere for what reaches from `low` to `high`; None when nothing was found."""
+        if np.any(high - low > 0.98):
+            return None
+        (left, top), (right, bottom) = low.tolist(), high.tolist()
+        for _ in range(25):
+            x, y = rng.uniform(0.005 - left, 0.995 - right), rng.uniform(0.005 - top, 0.995 - bottom)
+            box = (x + left, y + top, x + right, y + bottom)
+            if self._is_free(box, soft):
+                (self.soft if soft else self.solid).append(box)
+                return x, y, box
+        return None
+
+    def _is_free(self, box: Box, soft: bool) -> bool:
+        if not all(apart(box, other) for other in self.solid):
+            return False
+        if soft and self.overlap:
+            return all(shared(box, other) <= self.overlap for other in self.soft)
+        return all(apart(box, other) for other in self.soft)
+
+
+def apart(a: Box, b: Box) -> bool:
+    return a[0] > b[2] + GAP or a[2] < b[0] - GAP or a[1] > b[3] + GAP or a[3] < b[1] - GAP
+
+
+def shared(a: Box, b: Box) -> float:
+    """What two boxes have in common, as a fraction of the smaller."""
+    width, height = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
+    smaller = min((box[2] - box[0]) * (box[3] - box[1]) for box in (a, b))
+    return max(0.0, width) * max(0.0, height) / smaller
+
+
+def draw_scene(
+    rng: Random, atlas: Atlas, aspect: float, pixels: tuple[int, int] = (196, 196), most: int = MOST_ITEMS
+) -> Scene:
+    """All is legible at `pixels` (height, width), the size the encoder will see."""
+    unit, background = unit_of(aspect), shapes.draw_background(rng)
+    room = Room(OVERLAP if rng.random() < 0.3 else 0.0)
+    [num_lines] = rng.choices(range(MOST_LINES + 1), (48, 40, 9, 3))
+    lines = [_line(rng, atlas, unit, background, room, pixels) for _ in range(num_lines)]
+    items = _items(rng, atlas.sprites, unit, background, room, pixels, most)
+    return Scene(
+        aspect,
+        background,
+        tuple(sorted(items, key=lambda item: item.centre)),
+        tuple(sorted((line for line in lines if line), key=lambda line: line.centre[::-1])),
+    )
+
+
+def _items(
+    rng: Random,
+    sprites: Sprites,
+    unit: tuple[float, float],
+    background: Background,
+    room: Room,
+    pixels: tuple[int, int],
+    most: int,
+) -> list[Item]:
+    [count] = rng.choices(range(most + 1), COUNTS[: most + 1])
+    names = sorted(sprites.by_name)
+    # Few different things in a scene make it worth learning to count.
+    [variety] = rng.choices((1, 2, 3, len(names)), (8, 15, 17, 60))
+    names = rng.sample(names, min(variety, len(names)))
+    [share_of_shapes] = rng.choices((0.0, 0.35, 1.0), (68, 20, 12))
+    shorter = min(unit[0] * pixels[1], unit[1] * pixels[0])
+    largest = 0.45 if count <= 2 else 0.3 if count <= 4 else 0.2 if count <= 8 else 0.16
+    edges = rng.random() < 0.3
+    items: list[Item] = []
+    for _ in range(count):
+        item: Item | None
+        if rng.random() < share_of_shapes and sum(item.is_shape for item in items) < MOST_SHAPES:
+            item = _shape(rng, unit, background, room, shapes.LEAST_RADIUS / shorter, largest, edges)
+        else:
+            least = max(0.06, min(LEAST_RADIUS / shorter, 0.12))
+            index = _visible(rng, sprites, sprites.by_name[rng.choice(names)], background)
+            item = None if index is None else _thing(rng, sprites, index, unit, room, least, largest)
+        if item is not None:
+            items.append(item)
+    return items
+
+
+def _visible(rng: Random, sprites: Sprites, indices: Sequence[int], background: Background) -> int | None:
+    """One of the sprites that stands out from the ground, if one is soon found."""
+    for index in rng.sample(indices, min(3, len(indices))):
+        red, green, blue = sprites.means[index].tolist()
+        if shapes.stands_out((red, green, blue), background, 0.2):
+            return index
+    return None
+
+
+def _thing(
+    rng: Random,
+    sprites: Sprites,
+    index: int,
+    unit: tuple[float, float],
+    room: Room,
+    least: float,
+    largest: float,
+) -> Item | None:
+    # Small and big leave a gap between them, so that nobody has to guess.
+    size = "small" if rng.random() < 0.5 else "big"
+    radius = rng.uniform(least, max(0.09, least)) if size == "small" else rng.uniform(0.135, largest)
+    angle = max(-0.7, min(0.7, rng.gauss(0, 0.22))) if rng.random() < 0.6 else 0.0
+    mirrored = rng.random() < 0.5
+    reach = Placed(index, 0.0, 0.0, radius, angle, mirrored).on_picture(sprites.hulls[index], unit)
+    place = room.place(rng, reach.min(0), reach.max(0), soft=True)
+    if place is None:
+        return None
+    x, y, box = place
+    placed = Placed(index, x, y, radius, angle, mirrored)
+    [point] = placed.on_picture(sprites.anchors[index : index + 1], unit).tolist()
+    return Item(sprites.names[index], sprites.colours[index], size, box, placed, (point[0], point[1]))
+
+
+def _shape(
+    rng: Random,
+    unit: tuple[float, float],
+    background: Background,
+    room: Room,
+    least: float,
+    largest: float,
+    edges: bool,
+) -> Item | None:
+    """As the small world draws it."""
+    taken = [*room.solid, *room.soft]
+    thing = shapes.draw_thing(
+        rng, SHAPES, COLOUR_NAMES, unit, background, taken, min(least, 0.1), largest, edges
+    )
+    if thing is None:
+        return None
+    room.solid.append(thing.box)
+    return Item(thing.shape, thing.colour, thing.size, thing.box, thing, thing.point)
+
+
+def _line(
+    rng: Random,
+    atlas: Atlas,
+    unit: tuple[float, float],
+    background: Background,
+    room: Room,
+    pixels: tuple[int, int],
+) -> Line | None:
+    text, font = printed_text(rng), rng.randrange(len(atlas.fonts))
+    least = least_height(unit, pixels)
+    height = max(least, rng.uniform(0.14, 0.42))
+    angle = max(-0.3, min(0.3, rng.gauss(0, 0.1))) if rng.random() < 0.35 else 0.0
+    low, high = reach_of(atlas.fonts, font, text, height, angle, unit)
+    height *= min(1.0, float(0.94 / (high - low).max()))
+    rgb = ink_colour(rng, background)
+    if height < least or rgb is None:
+        return None
+    low, high = reach_of(atlas.fonts, font, text, height, angle, unit)
+    place = room.place(rng, low, high, soft=False)
+    if place is None:
+        return None
+    return line_at(atlas.fonts, text, font, height, rgb, unit, place[2][:2], (0.0, 0.0), angle)
+
+
+def ink_colour(rng: Random, background: Background) -> Rgb | None:
+    """Dark, light or some colour, as long as it stands out."""
+    plain: Rgb = (0.03, 0.03, 0.03) if sum(background.first) > 1.5 else (0.98, 0.98, 0.98)
+    shades: list[Rgb] = [shapes.draw_shade(rng, name) for name in rng.sample(COLOUR_NAMES, 4)]
+    candidates: list[Rgb] = [*(shades if rng.random() < 0.5 else []), plain]
+    for rgb in candidates:
+        if shapes.stands_out(rgb, background, 0.6):
+            return rgb
+    return None

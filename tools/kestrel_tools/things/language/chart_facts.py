@@ -1,0 +1,170 @@
+"""What may be asked about a chart, and the true answers. No torch, no model."""
+
+from random import Random
+
+from kestrel_tools.things.scene import Chart, Scene
+
+from .fact import Fact, Region, chart_caption
+from .spelling import casual, chosen
+
+QUESTIONS: dict[str, tuple[str, ...]] = {
+    "largest": (
+        "Which [label|category|one|bar] [is|has] the [largest|highest|biggest|greatest]{}?",
+        "[What|Which] [is|has] the [highest|largest|biggest|top] [value|one|bar|number]?",
+        "[Which|What] [label|category] has the [highest|largest|maximum] value?",
+        "[What's|What is] the [largest|highest|biggest|top] [category|label|bar|one]?",
+        "Which is [highest|the highest|the largest|the biggest|the maximum]?",
+        "Where is the [maximum|peak]?",
+        "Which [bar|label|one] is [the tallest|the longest|the highest]?",
+        "Who or what is on top?",
+    ),
+    "smallest": (
+        "Which [label|category|one|bar] [is|has] the [smallest|lowest|least]{}?",
+        "[What|Which] [is|has] the [lowest|smallest|least] [value|one|bar|number]?",
+        "[Which|What] [label|category] has the [lowest|smallest|minimum] value?",
+        "[What's|What is] the [smallest|lowest] [category|label|bar|one]?",
+        "Which is [lowest|the lowest|the smallest|the minimum]?",
+        "Where is the minimum?",
+        "Which [bar|label|one] is [the shortest|the lowest|the smallest]?",
+    ),
+    "value": (
+        "[What's|What is] the [value|number|amount|result] [of|for|at] {}?",
+        "What value does {} have?",
+        "How [much|many] [is|for|in] {}?",
+        "[What|Which] value [is shown|do you see] for {}?",
+        "[What's|What is] {}?",
+        "How high is {}?",
+        "Read the value [of|for] {}.",
+        "What does {} show?",
+    ),
+    "largest value": (
+        "[What's|What is] the [largest|highest|maximum|biggest] value?",
+        "How high is the [tallest|highest|largest] [bar|value|one]?",
+        "What is the maximum?",
+    ),
+    "smallest value": (
+        "[What's|What is] the [smallest|lowest|minimum] value?",
+        "How high is the [shortest|lowest|smallest] [bar|value|one]?",
+        "What is the minimum?",
+    ),
+    "label of": ("[Which|What] [label|category|one|bar] has the value {}?", "[Which|What] is {}?"),
+    "number of": (
+        "How many [bars|categories|labels|values] [are there|are shown|do you see|does the chart have]?",
+        "Count the [bars|categories|labels|values].",
+        "[What's|What is] the number of [bars|categories|values]?",
+    ),
+    "title": (
+        "[What's|What is] the [title|heading|headline] [of the chart|of this chart|of the graph|]?",
+        "[What's|What is] [this|the] [chart|graph|diagram] [about|called]?",
+        "What does the [title|heading] say?",
+        "Read the title.",
+    ),
+    "kind": (
+        "[What|Which] [kind|type|sort] of [chart|graph|diagram|plot] is [this|it|that]?",
+        "Is this a bar chart or a line chart?",
+        "[What's|What is] this?",
+        "Is it a line chart or a bar chart?",
+    ),
+    "labels": (
+        "[What|Which] [labels|categories] [are there|do you see|are shown]?",
+        "[List|Name|Read] [all|] the [labels|categories].",
+        "What are the [labels|categories]?",
+    ),
+    "describe": (
+        "[Describe|Please describe|Summarize|Explain] [the|this] [chart|graph|picture|image|diagram].",
+        "What does [the|this] [chart|graph|picture] show?",
+        "[What's|What is] in [the|this] [picture|image]?",
+        "What do you see?",
+    ),
+    "more": (
+        "Is {} [larger|higher|bigger|greater|more] than {}?",
+        "Does {} have [more|a higher value] than {}?",
+        "Is the value [of|for] {} [higher|larger|greater] than [that of|] {}?",
+    ),
+    "less": ("Is {} [smaller|lower|less] than {}?", "Does {} have [less|a lower value] than {}?"),
+    "which more": (
+        "[Which|What] is [larger|higher|bigger|greater|more], {} or {}?",
+        "Which has [more|the higher value]: {} or {}?",
+    ),
+    "has": (
+        "Is there [a label|a bar for|a value for|] {}?",
+        "Does the chart [show|have|include] {}?",
+        "Do you see {}?",
+    ),
+    "trend": ("Is {} [before|left of|to the left of] {}?", "Does {} come before {}?"),
+    "is chart": ("Is this a [chart|graph|diagram]?", "Do you see a [chart|graph]?", "Is there a chart?"),
+}  # fmt: skip
+
+OTHER_LABELS = ("Zed", "Mars", "2035", "Foo", "Total", "Other", "Kilo", "Bern", "Xmas", "Gold")
+WEIGHTS = {
+    "largest": 3.0, "smallest": 3.0, "value": 6.0, "largest value": 1.2, "smallest value": 1.2,
+    "label of": 1.0, "number of": 1.0, "title": 1.2, "kind": 0.8, "labels": 0.8, "describe": 0.8,
+    "more": 1.6, "less": 0.8, "which more": 1.0, "has": 0.8, "trend": 0.4, "is chart": 0.4,
+}  # fmt: skip
+
+
+def asked(rng: Random, kind: str, *subjects: str) -> str:
+    return casual(rng, chosen(rng, rng.choice(QUESTIONS[kind]).format(*(subjects or ("",)))))
+
+
+def chart_fact(rng: Random, scene: Scene) -> Fact:
+    """One thing that is true of the chart, of a random kind."""
+    [kind] = rng.choices(tuple(WEIGHTS), tuple(WEIGHTS.values()))
+    return fact_of(rng, kind, scene)
+
+
+def fact_of(rng: Random, kind: str, scene: Scene) -> Fact:
+    chart = scene.chart
+    assert chart is not None
+    at = rng.randrange(len(chart.labels))
+    other = rng.choice([index for index in range(len(chart.labels)) if index != at])
+    label, value, rival = chart.labels[at], chart.values[at], chart.labels[other]
+    higher = value > chart.values[other]
+    extreme = max if kind.startswith("largest") else min
+    best = chart.values.index(extreme(chart.values))
+    name = f"chart {kind}"
+    match kind:
+        case "largest" | "smallest":
+            fact = Fact(name, asked(rng, kind), chart.labels[best], evidence=_shown(chart, best))
+            return fact._replace(sentence=f"{chart.labels[best]} has the {kind} value.")
+        case "largest value" | "smallest value":
+            shown = _shown(chart, best)
+            return Fact("chart value", asked(rng, kind), str(chart.values[best]), evidence=shown)
+        case "value":
+            sentence = f"The value of {label} is {value}."
+            return Fact(name, asked(rng, kind, label), str(value), sentence, _shown(chart, at))
+        case "label of" if chart.values.count(value) == 1:
+            return Fact(name, asked(rng, kind, str(value)), label, evidence=_shown(chart, at))
+        case "number of":
+            return Fact(name, asked(rng, kind), str(len(chart.labels)))
+        case "title":
+            return Fact(name, asked(rng, kind), chart.title or "It has no title.")
+        case "labels":
+            return Fact(name, asked(rng, kind), ", ".join(chart.labels))
+        case "describe":
+            return Fact(name, asked(rng, kind), chart_caption(scene, "normal"))
+        case "more" | "less" if value != chart.values[other]:
+            answer = "yes" if higher == (kind == "more") else "no"
+            return Fact(
+                "chart compare", asked(rng, kind, label, rival), answer, evidence=_shown(chart, at, other)
+            )
+        case "which more" if value != chart.values[other]:
+            question = asked(rng, kind, label, rival)
+            return Fact(
+                "chart compare", question, label if higher else rival, evidence=_shown(chart, at, other)
+            )
+        case "has":
+            if rng.random() < 0.5:
+                label = rng.choice([word for word in OTHER_LABELS if word not in chart.labels])
+            return Fact(name, asked(rng, kind, label), "yes" if label in chart.labels else "no")
+        case "is chart":
+            return Fact(name, asked(rng, kind), "yes")
+        case "trend" if (
+            len(set(chart.labels)) == len(chart.labels) and chart.boxes[at][0] != chart.boxes[other][0]
+        ):
+            return Fact(name, asked(rng, kind, label, rival), "yes" if at < other else "no")
+    return Fact("chart kind", asked(rng, "kind"), f"a {chart.kind} chart")
+
+
+def _shown(chart: Chart, *indices: int) -> tuple[tuple[str, tuple[Region, ...]], ...]:
+    return tuple((chart.labels[index], (Region(chart.boxes[index]),)) for index in indices)

@@ -1,0 +1,87 @@
+"""Which question a scene is asked: one of the kinds that it allows, by their weights. No torch, no model."""
+
+from collections.abc import Callable
+from random import Random
+
+from kestrel_core.loop.step import Coord, Input, Size
+from kestrel_tools.things.names import with_article
+from kestrel_tools.things.scene import Scene
+
+from . import facts, relations
+from .chart_facts import chart_fact
+from .fact import Fact
+from .questions import asked
+
+Maker = Callable[[Random, Scene], Fact | None]
+
+MAKERS: dict[Maker, float] = {
+    facts.describe: 1.6,
+    facts.listing: 1.0,
+    facts.kind_of: 0.6,
+    facts.count: 2.8,
+    facts.presence: 1.8,
+    facts.presence_of_two: 0.4,
+    facts.colour: 1.8,
+    facts.is_colour: 0.8,
+    facts.shape: 0.8,
+    facts.size: 0.8,
+    facts.where: 1.0,
+    facts.ground: 0.4,
+    facts.read: 5.0,
+    facts.has_text: 0.3,
+    facts.empty: 0.1,
+    relations.relation: 2.2,
+    relations.beside: 1.0,
+    relations.nearest: 0.5,
+    relations.extreme: 1.2,
+    relations.superlative: 1.0,
+    relations.ordinal: 0.5,
+    relations.sizes: 0.8,
+    relations.numbers: 0.6,
+}
+
+
+def fact(rng: Random, scene: Scene) -> Fact:
+    """One thing that is true of the scene, of a random kind that the scene allows."""
+    if scene.chart is not None:
+        return chart_fact(rng, scene)
+    for maker in rng.choices(tuple(MAKERS), tuple(MAKERS.values()), k=16):
+        found = maker(rng, scene)
+        if found is not None:
+            return found
+    return facts.presence(rng, scene)
+
+
+def spatial_fact(rng: Random, scene: Scene) -> tuple[Fact, tuple[Input, ...]] | None:
+    """A question about a point or a box of the picture."""
+    if not scene.items:
+        return None
+    if rng.random() < 0.08:
+        return _nothing_there(rng, scene)
+    item = rng.choice(scene.items)
+    x_min, y_min, x_max, y_max = item.box
+    (x, y), width, height = item.centre, x_max - x_min, y_max - y_min
+    refs: tuple[Input, ...]
+    if rng.random() < 0.5:
+        loose = rng.uniform(0.9, 1.25)
+        refs = (Coord(x), Coord(y), Size(min(1.0, width * loose), min(1.0, height * loose)))
+    else:
+        # Close to the middle, since an item may be a bent one that the rest of its box is not.
+        point = (x + rng.uniform(-0.12, 0.12) * width, y + rng.uniform(-0.12, 0.12) * height)
+        others = (other.box for other in scene.items if other is not item)
+        if any(box[0] < point[0] < box[2] and box[1] < point[1] < box[3] for box in others):
+            return None
+        refs = (Coord(point[0]), Coord(point[1]))
+    if item.colour and rng.random() < 0.25:
+        return Fact("spatial", asked(rng, "this colour"), item.colour), refs
+    sentence = f"This is {with_article(item.name)}."
+    return Fact("spatial", asked(rng, "this"), item.name, sentence), refs
+
+
+def _nothing_there(rng: Random, scene: Scene) -> tuple[Fact, tuple[Input, ...]] | None:
+    """A point of the ground, well away from everything."""
+    x, y = rng.uniform(0.02, 0.98), rng.uniform(0.02, 0.98)
+    boxes = [item.box for item in scene.items] + [line.box for line in scene.lines]
+    if any(b[0] - 0.04 < x < b[2] + 0.04 and b[1] - 0.04 < y < b[3] + 0.04 for b in boxes):
+        return None
+    return Fact("spatial", asked(rng, "this"), "nothing"), (Coord(x), Coord(y))

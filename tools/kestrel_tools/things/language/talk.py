@@ -1,0 +1,183 @@
+"""What is not about the picture, or cannot be told from it: small talk, short honest answers. No torch."""
+
+from random import Random
+
+from kestrel_tools.things.names import nouns, with_article
+
+from .questions import asked
+from .spelling import casual, chosen
+
+CANNOT_TELL = "I can't tell."
+NO_PICTURE = "There is no picture to look at."
+ABILITIES = "I name, count, find and outline things and shapes, read short texts and simple charts."
+
+# Questions that a drawing of things does not answer.
+UNANSWERABLE = (
+    "Who [is|are] [this|that|he|she|they|these people]?",
+    "[What's|What is] [his|her|the person's|the man's|the woman's|its|the dog's|the cat's] name?",
+    "How old is [he|she|it|this|the person|this person|the dog]?",
+    "Where was [this|the] [picture|photo|image] taken?",
+    "When was [this|the] [picture|photo|image|drawing] [taken|made|drawn]?",
+    "Who [took|made|drew|painted] [this|the] [picture|photo|image|drawing]?",
+    "[What|Which] [city|country|place|street] is [this|it|shown here]?",
+    "[What|Which] [brand|make|model|breed] is [it|this|the car|the dog|the phone]?",
+    "How much does [it|this|the car|the cake|that] cost?",
+    "How much does [it|this|the dog|the elephant] weigh?",
+    "[What's|What is] [he|she|it|the dog|the cat|the person] thinking[ about|]?",
+    "[What's|What is] [he|she|the man|the woman|the person] [doing|wearing|saying|holding]?",
+    "Why is [he|she|it|the person] [sad|happy|here|angry|laughing]?",
+    "What happens next?",
+    "What will happen [next|tomorrow|then]?",
+    "What time is it [here|in the picture|there]?",
+    "What is the weather [like|] [tomorrow|in Paris|outside]?",
+    "Is [it|this] [expensive|dangerous|tasty|healthy|poisonous]?",
+    "[What's|What is] behind [it|the camera|the wall]?",
+    "What does [it|this] [smell|taste|sound|feel] like?",
+    "[What|Which] camera was used?",
+    "[What's|What is] the [temperature|distance|speed|weight|price]?",
+    "Is [he|she|the person] [a man or a woman|married|famous|tall]?",
+    "[What|Which] language does [he|she] speak?",
+    "What is the license plate number?",
+    "Which [song|book|movie] is this from?",
+)  # fmt: skip
+
+# What the picture is, rather than what is in it.
+MEDIUM: tuple[tuple[tuple[str, ...], str], ...] = (
+    (
+        (
+            "Is this a [photo|photograph|real photo]?",
+            "Was this taken with a camera?",
+            "Is this picture real?",
+        ),
+        "no",
+    ),
+    (("Is this a [drawing|illustration|cartoon]?", "Is it drawn?", "Is this clip art?"), "yes"),
+    (
+        (
+            "Is this a photo or a drawing?",
+            "[What|Which] [kind|type|sort] of [picture|image] is this?",
+            "Is it a drawing or a photograph?",
+        ),
+        "a drawing",
+    ),
+)
+
+SMALL_TALK: tuple[tuple[tuple[str, ...], str], ...] = (
+    (
+        (
+            "[Hello|Hi|Hey|Hello there|Hi there|Good morning|Good evening|Good afternoon|Howdy|Yo][!|.|]",
+            "[Hello|Hi|Hey] [Moondream|you|everybody|friend|robot][!|.|]",
+            "[Nice|Pleased|Good] to meet you[!|.|]",
+        ),
+        "Hello! Show me a picture.",
+    ),
+    (
+        (
+            "What can you do[ for me|]?",
+            "What are you [able to do|good at|for|capable of]?",
+            "How can you help[ me|]?",
+            "[Help|Help me|I need help][!|.|]",
+            "What do you do?",
+            "[What|Which] questions can I ask[ you|]?",
+            "How do I use [you|this|it]?",
+            "What [are your skills|should I ask]?",
+            "How does this work?",
+            "What can I ask[ you|]?",
+            "What do you know[ about|]?",
+        ),
+        ABILITIES,
+    ),
+    (
+        (
+            "[Who|What] are you?",
+            "[What's|What is] your name?",
+            "Tell me about yourself.",
+            "Introduce yourself.",
+            "[What|Which] [model|program|AI] are you?",
+            "Do you have a name?",
+            "Are you [GPT|ChatGPT|Moondream|a big model]?",
+        ),
+        "I am a very small Moondream.",
+    ),
+    (
+        (
+            "[Thank you|Thanks|Thank you very much|Thanks a lot|Cheers|Thx][!|.|]",
+            "[Great|Perfect|Cool|Nice|Good job|Well done][!|.|]",
+        ),
+        "You are welcome.",
+    ),
+    (("[Goodbye|Bye|Bye bye|See you|See you later|Good night|Farewell|Ciao][!|.|]",), "Goodbye!"),
+    (
+        ("How are you[ today| doing|]?", "How do you do?", "How is it going?", "What's up?", "Are you OK?"),
+        "I am fine, thank you.",
+    ),
+    (
+        ("Are you [a person|human|a robot|alive|real|an AI|a machine|conscious]?", "Do you have feelings?"),
+        "I am a very small model.",
+    ),
+    (
+        ("[What|Which] shapes do you know?", "[What|Which] shapes can you [recognize|see|name|detect]?"),
+        "I know circles, squares, triangles, stars, crosses, rings, diamonds and hearts.",
+    ),
+    (
+        ("[What|Which] colors do you know?", "[What|Which] colors can you [recognize|see|name]?"),
+        "I know red, orange, yellow, green, cyan, blue, purple, pink, brown, black, gray and white.",
+    ),
+    (
+        (
+            "[What|Which] [things|objects|animals|food|vehicles] do you know?",
+            "[What|Which] [things|objects] can you [recognize|see|name|detect|find]?",
+            "How many [things|objects] do you know?",
+        ),
+        "I know about a hundred everyday things, such as animals, food, vehicles and tools.",
+    ),
+    (("Can you [read|read text|see text|do OCR]?",), "Yes, I read short texts."),
+    (
+        ("Can you [see|look at pictures|see pictures]?", "Do you understand pictures?"),
+        "Yes, I look at pictures.",
+    ),
+    (
+        ("Do you [speak|understand|know] [French|German|Spanish|Chinese|other languages|Italian]?",),
+        "I only know English.",
+    ),
+    (
+        (
+            "What is the capital of [France|Germany|Spain|Japan|Italy]?",
+            "[Tell me|Do you know] a [joke|story|secret|poem|riddle].",
+            "[Write|Sing|Compose] [a poem|me a song|an essay|a letter|code|some Python].",
+            "What is [love|life|the meaning of life|two plus two|2 + 2|the time]?",
+            "How old are you?",
+            "Where do you live?",
+            "Who [is the president|won the game|made you|invented the telephone|are your parents]?",
+            "[Translate|Summarize] this [book|text|page] [into French|for me].",
+            "What time is it?",
+            "What day is [it|today]?",
+            "What's the weather[ like| today|]?",
+            "Do you like [music|me|pizza|football]?",
+            "Recommend a [book|movie|restaurant].",
+            "Play [music|a game|chess].",
+            "What should I [eat|do|wear][ today|]?",
+        ),
+        "I only know about what is in a picture.",
+    ),
+)
+
+VISUAL = ("colour", "size", "where", "count", "presence", "read", "describe", "list", "this one", "nearest")
+
+
+def talk(rng: Random, with_picture: bool) -> tuple[str, str, str]:
+    """What it is scored as, a question that is not about the things in a picture, and its answer."""
+    chance = rng.random()
+    if with_picture:
+        if chance < 0.45:
+            return "cannot tell", casual(rng, chosen(rng, rng.choice(UNANSWERABLE))), CANNOT_TELL
+        if chance < 0.65:
+            templates, answer = rng.choice(MEDIUM)
+            return "medium", casual(rng, chosen(rng, rng.choice(templates))), answer
+    elif chance < 0.3:
+        name = rng.choice(nouns()).name
+        kind = rng.choice(VISUAL)
+        subject = with_article(name) if kind == "presence" else f"the {name}"
+        return "talk", asked(rng, kind, subject), NO_PICTURE
+    templates, answer = rng.choice(SMALL_TALK)
+    return "talk", casual(rng, chosen(rng, rng.choice(templates))), answer

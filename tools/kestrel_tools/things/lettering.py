@@ -1,0 +1,115 @@
+"""Printed lines: what they say, and how much room they take in a font. No torch."""
+
+from dataclasses import replace
+from random import Random
+
+import numpy as np
+
+from kestrel_tools.scenes.world import Rgb
+
+from .atlas import CAPITAL, CHARACTERS, LETTER, Fonts
+from .scene import Line, Points, turned
+
+MOST_LETTERS = 14
+LEAST_CAPITAL = 8.5  # a capital's height in pixels, where it is to be read
+ORIGIN = 1.0  # pixels left of a letter in its cell
+WHOLE = LETTER / CAPITAL  # a cell's height in capitals
+
+WORDS = """
+about after again air all also and animal answer apple ask away back bad bag bakery ball bank bar bath beach
+bed best bike bird black blue boat book box boy bread break bridge bus buy cafe cake call camp car card cat
+center chair cheap city clean close closed club coffee cold come cook cool corner country cup danger dark
+day deal deep dinner dog door down draw dream drink drive dry east eat egg empty end enter even exit face
+fall farm fast fire first fish five flat floor flower fly food four free fresh friend fruit full fun game
+garden gas gift girl give glass go gold good great green grow guest hair half hall hand happy hard head
+heart hello help here high hill holiday home hot hotel house ice idea inn island jazz job joy juice jump
+jungle just keep key kids kind king kiosk kitchen lake land large last late lemon left letter library life
+light like line lion list little live local long love low lucky lunch mail make map market menu metro milk
+mind mix money moon more morning mountain music name new news next nice night no north note now number ocean
+office old one only open orange order our out over page paint paper park part party pay phone pink place
+plant play pool post power price pull push quick quiet quiz rain read ready real red rent rest rice right
+ring river road rock room round run safe sale salt sand school sea seat second see sell seven shop short
+show sign silver sing six sleep slow small smile snow soap soft sold song soon south space speed sport
+spring square star start station stay still stop store story street strong sugar summer sun sweet swim table
+take talk taxi tea team tell ten test text thank the thing this three ticket time today toilet tools top
+town toys train travel tree trip two under up use valley van very video view visit wait walk wall want warm
+wash watch water way week well west wet white wild win wind window wine winter wood word work world write
+year yellow yes young your zebra zero zone zoo
+""".split()  # noqa: SIM905, a list would take three hundred lines
+
+
+def printed_text(rng: Random) -> str:
+    """Words in every case, two together, numbers, prices, times, and letters that make no word."""
+    [kind] = rng.choices(("word", "two words", "number", "sign", "letters"), (46, 12, 20, 8, 14))
+    match kind:
+        case "word":
+            return cased(rng, rng.choice(WORDS))
+        case "two words":
+            text = cased(rng, f"{rng.choice(WORDS)} {rng.choice(WORDS)}")
+            return text if len(text) <= MOST_LETTERS else text.split()[0]
+        case "number":
+            return str(rng.randrange(10 ** rng.randint(1, 4)))
+        case "sign":
+            forms = (
+                f"${rng.randint(1, 99)}.{rng.choice(('00', '50', '95', '99'))}",
+                f"{rng.choice((5, 10, 20, 25, 30, 50, 75, 100))}%",
+                f"{rng.randint(0, 23)}:{rng.choice(('00', '15', '30', '45'))}",
+                f"No. {rng.randint(1, 99)}",
+                f"{cased(rng, rng.choice(WORDS))}!",
+            )
+            return rng.choice(forms)
+    return "".join(rng.choices("ABCDEFGHIJKLMNOPQRSTUVWXYZ", k=rng.randint(2, 5)))
+
+
+def cased(rng: Random, text: str) -> str:
+    return rng.choices((text.upper(), text.title(), text), (45, 30, 25))[0]
+
+
+def starts_of(fonts: Fonts, font: int, text: str) -> list[float]:
+    """Where each letter begins, in pixels of the cells, and where the last ends."""
+    advances = fonts.advances[font, [CHARACTERS.index(letter) for letter in text]]
+    return [0.0, *np.cumsum(advances).tolist()]
+
+
+def ink_of(fonts: Fonts, font: int, text: str) -> Points:
+    """Corners of every letter's ink about the middle of the line, in heights of a cell."""
+    starts, corners = starts_of(fonts, font, text), []
+    for start, letter in zip(starts, text, strict=False):
+        left, top, right, bottom = fonts.inks[font, CHARACTERS.index(letter)].tolist()
+        if right > left:
+            left, right = start - ORIGIN + left, start - ORIGIN + right
+            corners += [(left, top), (right, top), (left, bottom), (right, bottom)]
+    middle = (starts[-1] / 2, LETTER / 2)
+    return (np.array(corners) - middle) / LETTER
+
+
+def reach_of(
+    fonts: Fonts, font: int, text: str, height: float, angle: float, unit: tuple[float, float]
+) -> tuple[Points, Points]:
+    """How far the ink reaches from the middle of the line, as fractions of the picture: least and most."""
+    points = turned(ink_of(fonts, font, text), angle) * height * unit
+    return points.min(0), points.max(0)
+
+
+def line_at(
+    fonts: Fonts,
+    text: str,
+    font: int,
+    height: float,
+    rgb: Rgb,
+    unit: tuple[float, float],
+    at: tuple[float, float],
+    align: tuple[float, float] = (0.5, 0.5),
+    angle: float = 0.0,
+) -> Line:
+    """A line whose ink has its left end, middle or right end (0, 0.5 or 1; so too for y) at a point."""
+    low, high = reach_of(fonts, font, text, height, angle, unit)
+    x, y = (np.array(at) - low - np.array(align) * (high - low)).tolist()
+    line = Line(text, font, x, y, height, angle, rgb, (0.0, 0.0, 0.0, 0.0))
+    box = (x + float(low[0]), y + float(low[1]), x + float(high[0]), y + float(high[1]))
+    return replace(line, box=box)
+
+
+def least_height(unit: tuple[float, float], pixels: tuple[int, int]) -> float:
+    """Height of a cell whose capitals can be read at `pixels` (height, width)."""
+    return LEAST_CAPITAL * WHOLE / min(unit[1] * pixels[0], unit[0] * pixels[1])
