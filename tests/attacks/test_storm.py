@@ -42,8 +42,8 @@ def test_a_soak_with_kills_gives_right_answers_and_does_not_grow(
 ) -> None:
     """The stub is killed every three minutes; memory is compared just before each kill, at equal ages.
 
-    Memory of the KV cache is taken as its pages are first used. So it is small here, and full at the first kill
-    however fast the machine is.
+    Memory of the KV cache is taken as its pages are first used. So it is small here, and full at the first
+    kill however fast the machine is.
     """
     seconds = pytestconfig.getoption("--seconds")
     kill_every_s = min(KILL_EVERY_S, seconds / 3)
