@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -19,6 +18,7 @@ from kestrel_core.intake.image_preparer import ImagePreparer
 from kestrel_core.intake.models import MODELS, find_model
 from kestrel_core.intake.tokenizer import Tokenizer
 from kestrel_core.loop.adapters import Adapters
+from kestrel_core.loop.fair_workers import FairWorkers
 from kestrel_core.loop.heartbeat import Heartbeat
 from kestrel_core.loop.limits import QueueLimits
 from kestrel_core.loop.metrics import Metrics
@@ -210,7 +210,7 @@ def assemble_engine(
             metrics.image_decode_s.observe,
             leave_cutting=runtime.encode_image.cuts,
         ).prepare,
-        ThreadPoolExecutor(config.num_image_workers, thread_name_prefix="kestrel-prepare"),
+        FairWorkers(config.num_image_workers, "kestrel-prepare"),
         QueueLimits(
             config.max_queue,
             config.max_queue_bytes,
