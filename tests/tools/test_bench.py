@@ -59,7 +59,7 @@ def test_serving_is_measured_every_way_in_one_run(
 ) -> None:
     monkeypatch.setattr(serving, "NUM_PICTURES", 1)
     monkeypatch.setattr(serving, "ROUNDS", 1)
-    monkeypatch.setitem(serving.SETTINGS, "max_tokens", 4)
+    monkeypatch.setitem(serving.SETTINGS, "max_tokens", 24)
     assert main(["bench", "serving", "--callers", "1,2", "--seconds", "0.01", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["measured"]
     ways = ("engine alone", "gRPC", "gRPC, guarded", "HTTP", "gateway", "engine alone, again")
