@@ -190,7 +190,7 @@ def assemble_engine(
         pool,
         PrefixCache(pool, config.prefix_cache),
         page_size,
-        Limits(config.max_batch_size, max_context, config.max_step_tokens, config.shared_step_tokens),
+        Limits(config.max_batch_size, max_context, config.max_step_tokens),
         AdapterSlots(config.max_adapters) if store is not None else None,
     )
     loop = StepLoop(

@@ -146,11 +146,6 @@ class RuntimeConfig:
         return self.step_tokens or (2048 if self.device == "cpu" else 4096)
 
     @property
-    def shared_step_tokens(self) -> int:
-        """Positions of a step after which tenants begin no more, while others have answers under way."""
-        return 16 if self.device == "cpu" else self.max_step_tokens
-
-    @property
     def step_limit_s(self) -> float:
         """Far above what a step takes, even one for which a kernel is compiled, or a large model on a CPU."""
         return self.max_step_s or (600.0 if self.device == "cpu" else 120.0)

@@ -93,7 +93,6 @@ class FakeEngine:
         max_running: int = 4,
         max_context: int = 60,
         step_tokens: int = 40,
-        shared_tokens: int = 40,
         overlaps: bool = False,
         prefix_cache: bool = True,
         skills: SkillRegistry | None = None,
@@ -110,7 +109,7 @@ class FakeEngine:
         self.workers = FakeWorkers()
         self.source, self.local, self.remote = FakeSource(), FakeThreads(), FakeThreads()
         self.runtime = FakeRuntime(num_pages, overlaps=overlaps, max_adapters=max_adapters)
-        pool, limits = PagePool(num_pages), Limits(max_running, max_context, step_tokens, shared_tokens)
+        pool, limits = PagePool(num_pages), Limits(max_running, max_context, step_tokens)
         self.slots = AdapterSlots(max_adapters)
         self.scheduler = Scheduler(pool, PrefixCache(pool, prefix_cache), PAGE_SIZE, limits, self.slots)
         local, remote = (None, None) if threads else (self.local, self.remote)

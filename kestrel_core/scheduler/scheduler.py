@@ -39,7 +39,6 @@ class Limits:
     max_running: int
     max_context: int
     step_tokens: int  # positions of a step after which no prefill is added, so that decodes do not stall
-    shared_tokens: int = 1 << 30  # the same for who begins a sequence while those of other tenants run
 
 
 class Scheduler:
@@ -59,7 +58,7 @@ class Scheduler:
         self._page_size = page_size
         self._limits = limits
         self._waiting = Waiting()
-        self._shares = Shares(limits.shared_tokens)
+        self._shares = Shares()
         self._running: list[Sequence] = []  # in the order in which they are served
         self._free_slots = list(range(limits.max_running, 0, -1))
         self._in_flight: deque[list[Reading]] = deque()
@@ -286,7 +285,7 @@ class Scheduler:
         """Start waiting sequences, in order, while the step has room for their prompts."""
         if not self._waiting or not self._free_slots:
             return
-        aside, whole = list[Entry](), budget
+        aside: list[Entry] = []
         usable = dict(self.adapter_slots.usable())
         while self._free_slots and len(aside) < LOOKAHEAD:
             entry = self._waiting.take(usable, self._shares.place)
@@ -296,8 +295,7 @@ class Scheduler:
             if sequence.num_pending or sequence.root in self._building:
                 aside.append(entry)  # its sample, or its image, will be there in a step or two
                 continue
-            is_full = budget <= 0 or self._shares.is_enough(whole - budget, sequence.tenant)
-            if (spans and is_full) or not self._start(sequence, budget, bool(spans)):
+            if (spans and budget <= 0) or not self._start(sequence, budget, bool(spans)):
                 aside.append(entry)
                 break
             budget -= self._prefill(sequence, budget, spans, readings)

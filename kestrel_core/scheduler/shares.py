@@ -3,9 +3,6 @@
 Owns how many slots each tenant has. Every slot that a tenant has puts those of its sequences that wait
 `SHARE_S` further behind, so a tenant that floods the queue waits for itself. Time still counts: a sequence
 that has waited long enough stands before one that came later, whoever has more slots.
-
-Owns also who has any: where steps cost by the row, prompts of one tenant are not to lengthen the steps of the
-others' answers, so few are begun in one step (`Limits.shared_tokens`).
 """
 
 from collections.abc import Iterable
@@ -18,8 +15,7 @@ SHARE_S = 60.0  # the default deadline: what waits longer than that has mostly b
 
 
 class Shares:
-    def __init__(self, shared_tokens: int) -> None:
-        self._shared_tokens = shared_tokens
+    def __init__(self) -> None:
         self._num_slots: dict[str, int] = {}  # of tenants that have any
 
     def acquire(self, tenant: str) -> None:
@@ -29,11 +25,6 @@ class Shares:
         self._num_slots[tenant] -= 1
         if not self._num_slots[tenant]:
             del self._num_slots[tenant]
-
-    def is_enough(self, num_tokens: int, tenant: str) -> bool:
-        """Whether no sequence of this tenant begins in a step where so many positions belong to new ones."""
-        is_shared = len(self._num_slots) > (tenant in self._num_slots)
-        return is_shared and num_tokens >= self._shared_tokens
 
     def place(self, tenant: str, place: Place) -> Place:
         """Where a sequence of this tenant stands among those of others."""

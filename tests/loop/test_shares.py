@@ -85,23 +85,6 @@ def test_slots_are_shared_evenly_by_those_who_want_more_than_there_are() -> None
     engine.run_until_idle()
 
 
-@pytest.mark.parametrize(("somebody_else", "left"), [(False, 0), (True, 3)])
-def test_prompts_lengthen_the_steps_of_other_tenants_by_little(somebody_else: bool, left: int) -> None:
-    engine = FakeEngine(max_running=8, step_tokens=400, shared_tokens=5)
-    other = "modest" if somebody_else else "greedy"
-    engine.ask(question="at length", settings=LONG, tenant=other)
-    engine.workers.run()
-    engine.step(3)
-    flood(engine, 4, tenant="greedy")
-    engine.workers.run()
-    engine.step()
-    assert engine.scheduler.num_waiting == left, "the first always begins, whatever its length"
-    engine.step(3)
-    assert engine.scheduler.num_waiting == 0
-    engine.run_until_idle()
-    engine.check_idle()
-
-
 def test_a_tenant_leaves_a_quarter_of_the_queue_to_others() -> None:
     engine = FakeEngine(max_queue=8, max_queue_bytes=800)
     flood(engine, 6, tenant="greedy")
@@ -147,7 +130,7 @@ def test_a_flood_of_the_best_priority_holds_up_a_normal_request_for_a_bounded_ti
 @pytest.mark.parametrize("seed", range(3))
 def test_tenants_that_come_and_go_lose_no_page_slot_or_answer(seed: int, overlaps: bool) -> None:
     rng = random.Random(seed)
-    engine = FakeEngine(max_running=4, overlaps=overlaps, shared_tokens=rng.choice((5, 40)))
+    engine = FakeEngine(max_running=4, overlaps=overlaps)
     taken: list[Heard] = []
     tenants = ("", "one", *("greedy",) * 8)
     for _ in range(400):
