@@ -1,7 +1,7 @@
 """The worlds there are to learn: what each needs for a training."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Protocol
@@ -9,7 +9,7 @@ from typing import Protocol
 import torch
 from torch import Generator, Tensor
 
-from kestrel_core.moondream.config import MOONDREAM_TINY, MOONDREAM_TINY2, MoondreamConfig
+from kestrel_core.moondream.config import MOONDREAM_TINY, MoEConfig, MoondreamConfig
 from kestrel_tools.scenes import render
 from kestrel_tools.things import paint
 from kestrel_tools.things.atlas import FOLDER
@@ -18,6 +18,19 @@ from . import batches, things_batches
 from .batches import Batch
 from .teacher import Teacher
 from .words import THINGS_TOKENIZER, TOKENIZER, Words
+
+# The model after the bundled one: a wider encoder, more experts, twice the words. Heads of the text model
+# stay at 64, which every attention backend takes.
+MOONDREAM_TINY2 = replace(
+    MOONDREAM_TINY,
+    text=replace(
+        MOONDREAM_TINY.text,
+        ff_dim=576,
+        vocab_size=1536,
+        moe=MoEConfig(num_experts=16, start_layer=2, experts_per_token=2, expert_inner_dim=96),
+    ),
+    vision=replace(MOONDREAM_TINY.vision, enc_dim=192, enc_ff_dim=640, proj_inner_dim=512),
+)
 
 
 class Painter(Protocol):

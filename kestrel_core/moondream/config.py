@@ -279,17 +279,3 @@ MOONDREAM_TINY = replace(
     ),
     dialog=replace(MOONDREAM3.dialog, temperature=0.0),  # its answers are either right or wrong
 )
-
-# The next one, for everyday things and natural questions: a wider encoder, more experts, twice the words.
-# Heads of the text model stay at 64, which every attention backend takes. It is trained
-# by `examples/train_tiny --world things`.
-MOONDREAM_TINY2 = replace(
-    MOONDREAM_TINY,
-    text=replace(
-        MOONDREAM_TINY.text,
-        ff_dim=576,
-        vocab_size=1536,
-        moe=MoEConfig(num_experts=16, start_layer=2, experts_per_token=2, expert_inner_dim=96),
-    ),
-    vision=replace(MOONDREAM_TINY.vision, enc_dim=192, enc_ff_dim=640, proj_inner_dim=512),
-)

@@ -15,11 +15,10 @@ from examples.train_tiny import export, network, things_batches, train
 from examples.train_tiny.teacher import Teacher
 from examples.train_tiny.things_batches import SLOTS, new_scene, slot_task
 from examples.train_tiny.words import THINGS_TOKENIZER, Words
-from examples.train_tiny.worlds import THINGS, WORLDS
+from examples.train_tiny.worlds import MOONDREAM_TINY2, THINGS, WORLDS
 from kestrel_core.intake.tokenizer import Tokenizer
 from kestrel_core.loop.step import PreparedImage
 from kestrel_core.moondream.checkpoint.config_file import validate
-from kestrel_core.moondream.config import MOONDREAM_TINY2
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.protocol.messages import Request
 from kestrel_core.skills.registry import builtin_skills
