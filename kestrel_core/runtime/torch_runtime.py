@@ -63,9 +63,9 @@ class TorchRuntime:
         return self._kv_cache.page_size
 
     def launch(self, plan: StepPlan) -> Done:
-        return (
-            self._compute(plan) if self._threads is None else self._threads.run(lambda: self._compute(plan))
-        )
+        if self._threads is None:
+            return self._compute(plan)
+        return self._threads.run(lambda: self._compute(plan))
 
     @torch.inference_mode()
     def _compute(self, plan: StepPlan) -> Done:

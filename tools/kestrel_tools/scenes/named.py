@@ -5,16 +5,11 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 
-from kestrel_tools.things.names import nouns, plural
+from kestrel_tools.things.names import NUMBERS, nouns, plural
 
 from .world import COLOURS, SHAPES
 
-NUMBERS = {
-    name: number
-    for number, name in enumerate(
-        ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"), 1
-    )
-}
+COUNTS = {name: number for number, name in enumerate(NUMBERS) if number}
 
 
 def named(text: str, texts: Sequence[str] = ()) -> Counter[str]:
@@ -28,7 +23,7 @@ def named(text: str, texts: Sequence[str] = ()) -> Counter[str]:
     found: Counter[str] = Counter()
     for match in pattern.finditer(text[:1].lower() + re.sub(r"\. [A-Z]", lambda m: m[0].lower(), text[1:])):
         number, name = match["number"], match["name"]
-        found[singular[name]] += NUMBERS.get(number, 1)
+        found[singular[name]] += COUNTS.get(number, 1)
     return found
 
 
@@ -38,4 +33,4 @@ def _pattern() -> tuple[re.Pattern[str], dict[str, str]]:
     singular = {form: name for name in names for form in (plural(name), name)}
     # Longer ones first: a hot dog is no dog.
     forms = "|".join(map(re.escape, sorted(singular, key=len, reverse=True)))
-    return re.compile(rf"\b(?:(?P<number>{'|'.join(NUMBERS)}) )?(?P<name>{forms})\b"), singular
+    return re.compile(rf"\b(?:(?P<number>{'|'.join(COUNTS)}) )?(?P<name>{forms})\b"), singular

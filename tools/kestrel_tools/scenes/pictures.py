@@ -36,6 +36,7 @@ from .world import (
     Scene,
     Thing,
     draw_scene,
+    middle_of,
     outline_on_picture,
 )
 
@@ -189,7 +190,7 @@ def _thing(shape: Mapping[str, Any]) -> Thing:
         if shape[name] not in known:
             raise ValueError(f"{name} {shape[name]!r} is none of {', '.join(known)}")
     x_min, y_min, x_max, y_max = map(float, shape["box"])
-    middle = ((x_min + x_max) / 2, (y_min + y_max) / 2)
+    middle = middle_of((x_min, y_min, x_max, y_max))
     named = (shape["shape"], shape["colour"], shape["size"])
     return Thing(*named, *middle, 0.0, 0.0, 0.0, BLACK, 0.0, BLACK, (x_min, y_min, x_max, y_max))
 
@@ -198,5 +199,5 @@ def _print(printed: Mapping[str, Any] | None) -> Print | None:
     if printed is None:
         return None
     x_min, y_min, x_max, y_max = map(float, printed["box"])
-    middle = ((x_min + x_max) / 2, (y_min + y_max) / 2)
+    middle = middle_of((x_min, y_min, x_max, y_max))
     return Print(str(printed["text"]), *middle, x_max - x_min, y_max - y_min, BLACK, 0.0, 0.0)

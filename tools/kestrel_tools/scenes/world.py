@@ -62,6 +62,11 @@ GROUNDS: tuple[tuple[float, tuple[float, float], tuple[float, float]], ...] = (
 BACKGROUNDS = ("plain", "gradient", "noise", "stripes", "checks")
 
 
+def middle_of(box: Box) -> tuple[float, float]:
+    x_min, y_min, x_max, y_max = box
+    return (x_min + x_max) / 2, (y_min + y_max) / 2
+
+
 class Boxed(Protocol):
     """What can be found in a picture."""
 
@@ -99,8 +104,7 @@ class Thing:
     @property
     def centre(self) -> tuple[float, float]:
         """The middle of the box. Hearts and triangles are rotated about another point."""
-        x_min, y_min, x_max, y_max = self.box
-        return (x_min + x_max) / 2, (y_min + y_max) / 2
+        return middle_of(self.box)
 
     @property
     def point(self) -> tuple[float, float]:

@@ -35,6 +35,7 @@ IRREGULAR = {
     "everything": "everything", "all": "all", "text": "texts",
 }  # fmt: skip
 
+NUMBERS = "no one two three four five six seven eight nine ten eleven twelve".split()  # noqa: SIM905
 # Names that stand in the plural although there is one, and those without an article.
 PAIRS = ("grapes", "cherries", "fries", "scissors", "glasses", "eyeglasses", "french fries", "chips")
 SUBSTANCES = ("bread", "corn", "cheese", "lightning", "fire", "food", "sweetcorn", "toast", "coffee", "text")

@@ -72,8 +72,7 @@ class Item:
 
     @property
     def centre(self) -> tuple[float, float]:
-        x_min, y_min, x_max, y_max = self.box
-        return (x_min + x_max) / 2, (y_min + y_max) / 2
+        return shapes.middle_of(self.box)
 
     @property
     def area(self) -> float:

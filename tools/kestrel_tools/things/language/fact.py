@@ -4,11 +4,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from kestrel_tools.scenes.world import Box, Boxed
-from kestrel_tools.things.names import is_plural, plural, with_article
+from kestrel_tools.scenes.world import Box, Boxed, middle_of
+from kestrel_tools.things.names import NUMBERS, is_plural, plural, with_article
 from kestrel_tools.things.scene import Item, Scene
-
-NUMBERS = "no one two three four five six seven eight nine ten eleven twelve".split()  # noqa: SIM905
 
 
 class Region(NamedTuple):
@@ -18,8 +16,7 @@ class Region(NamedTuple):
 
     @property
     def centre(self) -> tuple[float, float]:
-        x_min, y_min, x_max, y_max = self.box
-        return (x_min + x_max) / 2, (y_min + y_max) / 2
+        return middle_of(self.box)
 
     @property
     def point(self) -> tuple[float, float]:
