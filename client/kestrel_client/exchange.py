@@ -54,6 +54,8 @@ CHANNEL_OPTIONS = [
 ENDING = ("has no available versions", "is not ready")
 # The same about the model's process, which has died: of this request, maybe.
 DEAD = "is not healthy"
+# What gRPC says for a server of a call that met its word to go on the way, and that it never looked at.
+CROSSED = "CANCELLED"
 # What gRPC says, in small letters, of a request that never left; 503 is a balancer's that has no server.
 NEVER_SENT = (
     "failed to connect",
@@ -182,6 +184,8 @@ class Exchange:
     def _of_status(self, error: grpc.RpcError) -> KestrelError:
         """The error that a broken gRPC call stands for."""
         url, status, details = self._url, error.code(), error.details() or "no reason given"
+        if status is grpc.StatusCode.CANCELLED and details == CROSSED:
+            return ShuttingDown(f"{url} was ending when the request came; ask again")
         if (said := _in_words_of_servers(details)) is not None:
             return said
         if status is grpc.StatusCode.DEADLINE_EXCEEDED:

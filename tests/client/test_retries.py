@@ -47,6 +47,8 @@ def test_a_server_that_comes_up_late_is_still_asked() -> None:
         refuse(ENDING),
         break_off(grpc.StatusCode.UNAVAILABLE, details=ENDING),
         break_off(grpc.StatusCode.UNAVAILABLE, details="Received http2 header with status: 503"),
+        # What gRPC says of a call that reached a server which had just told its clients to go.
+        break_off(grpc.StatusCode.CANCELLED, details="CANCELLED"),
     ],
 )
 def test_what_was_not_begun_is_tried_again(fake: FakeTriton, script: Script) -> None:

@@ -86,7 +86,8 @@ async def _leave(server: grpc.aio.Server, house: House) -> None:
     """End connections before requests on them would be refused; what runs on them goes on.
 
     HTTP says with every answer that the connection ends. A gRPC client learns it from the connection alone,
-    and then asks another server by itself.
+    and then asks another server by itself. A call that meets this word on its way is not begun, and gRPC
+    cancels it; our client asks again.
     """
     while not house.drain.is_leaving:
         await asyncio.sleep(WATCH_S)

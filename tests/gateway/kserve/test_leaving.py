@@ -11,6 +11,7 @@ from gateway_server import Script
 from guard import guarding, query, text
 from tritonclient.grpc import service_pb2_grpc
 
+from kestrel_client.exchange import CROSSED
 from kestrel_core.protocol.messages import Chunk, Request
 
 SPREAD = [("grpc.service_config", '{"loadBalancingConfig": [{"round_robin": {}}]}')]
@@ -37,13 +38,21 @@ def test_clients_of_two_guards_lose_nothing_when_one_ends_that_has_work_to_finis
         with grpc.insecure_channel(f"ipv4:{ending.url},{other.url}", SPREAD) as channel:
             stub = service_pb2_grpc.GRPCInferenceServiceStub(channel)
             drain = ending.gateway.house.drain
-            answered = 0
+            answered = crossed = 0
             while not drain.is_closed or answered < 500:  # so long that a refusal would show
-                [response] = stub.ModelStreamInfer(iter([query()]), timeout=10)
+                try:
+                    [response] = stub.ModelStreamInfer(iter([query()]), timeout=10)
+                except grpc.RpcError as error:
+                    assert (error.code(), error.details()) == (grpc.StatusCode.CANCELLED, CROSSED)
+                    crossed += 1
+                    continue
                 assert not response.error_message and text(response)["answer"]
                 answered += 1
                 if answered == 50:
                     drain.begin()
+        assert crossed <= 1, "only what meets the word to go on its way, and the client asks that again"
+        asked = len(ending.gateway.upstream.asked) + len(other.gateway.upstream.asked)
+        assert asked == 1 + answered, "it was not begun"
         assert len(ending.gateway.upstream.asked) > 25 and len(other.gateway.upstream.asked) > 25
         may_end.set()
         [response] = late.result(10)
