@@ -11,11 +11,12 @@ import json
 import os
 import re
 import secrets
+import select
 import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,10 +100,8 @@ def clear_left_over(root: Path | None = None) -> list[str]:
 
 
 def _clear(run: Run) -> str:
-    killed = [pid for pid in _processes() if _kill_if_of(run, pid)]
-    deadline = time.monotonic() + GONE_WITHIN_S
-    while any(_bears(run, pid) for pid in killed) and time.monotonic() < deadline:
-        time.sleep(0.02)
+    killed = [process for pid in _processes() if (process := _killed(run, pid)) is not None]
+    _await_ends(killed)
     run.free_shared_memory()
     shutil.rmtree(run.folder, ignore_errors=True)
     processes = f"{len(killed)} of its processes, " if killed else ""
@@ -113,25 +112,35 @@ def _processes() -> list[int]:
     return [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) != os.getpid()]
 
 
-def _kill_if_of(run: Run, pid: int) -> bool:
-    """The descriptor is opened first: from then on the process is the one that was looked at."""
+def _killed(run: Run, pid: int) -> int | None:
+    """A descriptor of the process, if it was the run's and is killed now.
+
+    It is opened first: from then on the process is the one that was looked at.
+    """
     try:
         process = os.pidfd_open(pid)
     except OSError:
-        return False
-    try:
-        if not _bears(run, pid):
-            return False
-        signal.pidfd_send_signal(process, signal.SIGKILL)
-    except OSError:
-        return False
-    finally:
+        return None
+    with suppress(OSError):
+        if _bears(run, pid):
+            signal.pidfd_send_signal(process, signal.SIGKILL)
+            return process
+    os.close(process)
+    return None
+
+
+def _await_ends(processes: Sequence[int]) -> None:
+    """For a while. Who has ended holds no port any more; memory, and the environment in it, goes earlier."""
+    deadline = time.monotonic() + GONE_WITHIN_S
+    for process in processes:
+        waiting = select.poll()
+        waiting.register(process, select.POLLIN)
+        waiting.poll(1000 * max(0.0, deadline - time.monotonic()))
         os.close(process)
-    return True
 
 
 def _bears(run: Run, pid: int) -> bool:
-    """Whether the run's token is in its environment, which is empty once the process has died."""
+    """Whether the run's token is in its environment."""
     try:
         environment = Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:
