@@ -231,6 +231,7 @@ def assemble_engine(
         own_version(),
         max_context,
         tuple(_about(skill, model.language, limits) for skill in skills),
+        max_batch_size=config.max_batch_size,
     )
     return Engine(loop, model.language, runtime, about, store, settled)
 

@@ -30,6 +30,7 @@ KINDS: dict[type, str] = {
     dict: "object",
 }
 TYPES = {name: kind for kind, name in KINDS.items()}
+USUAL_BATCH = 64  # of a server that does not say
 ANYTHING = "anything"  # a kind that JSON has no word for
 
 
@@ -79,12 +80,14 @@ class About:
     max_context: int  # positions of prompt and answer together, those of a picture included
     skills: tuple[SkillAbout, ...]
     adapters: tuple[str, ...] = ()
+    max_batch_size: int = USUAL_BATCH  # sequences that are decoded together
 
     def to_json(self) -> dict[str, Any]:
         return {
             "model": self.model,
             "version": self.version,
             "max_context": self.max_context,
+            "max_batch_size": self.max_batch_size,
             "adapters": list(self.adapters),
             "skills": [skill.to_json() for skill in self.skills],
         }
@@ -98,6 +101,7 @@ class About:
             max_context=int(document["max_context"]),
             skills=tuple(map(SkillAbout.from_json, document["skills"])),
             adapters=tuple(map(str, document["adapters"])),
+            max_batch_size=int(document.get("max_batch_size", USUAL_BATCH)),
         )
 
     def answer(self, request: Request) -> Finished:

@@ -47,7 +47,8 @@ def test_its_clients_and_an_engine_say_the_same(server: Served, model: Path) -> 
     url = f"127.0.0.1:{server.grpc_port}"
 
     async def asked() -> tuple[About, About]:
-        engine = await InferenceEngine.create(RuntimeConfig(model_path=str(model), device="cpu"))
+        config = RuntimeConfig(model_path=str(model), device="cpu", max_batch_size=8)  # as the server's
+        engine = await InferenceEngine.create(config)
         async with AsyncClient(url) as client:
             answers = await client.about(), await engine.about()
         await engine.shutdown()

@@ -3,10 +3,11 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-from kestrel_core.protocol.about import About
+from kestrel_core.protocol.about import USUAL_BATCH, About
 from kestrel_core.protocol.asking import AsyncCalls
 from kestrel_core.protocol.errors import ServerUnreachable
 from kestrel_core.protocol.messages import Request
+from kestrel_gateway.upstream.lanes import Lanes, width
 from kestrel_gateway.upstream.probing import STALE_S, keep_probing
 from kestrel_gateway.upstream.replica import Replica
 from kestrel_gateway.upstream.routed import NOBODY, RoutedStream
@@ -25,6 +26,7 @@ class Replicas(AsyncCalls):
         self.replicas = list(replicas)
         self._leaving: list[Replica] = []  # found no more; closed after their last request
         self._patience_s = patience_s
+        self.lanes = Lanes(self._lane_width)
         self._probing: dict[Replica, asyncio.Task[None]] = {}
         self._look_up: tuple[Find, Connect] | None = None
         self._tell: Tell | None = None
@@ -39,8 +41,10 @@ class Replicas(AsyncCalls):
         self._look_up = find, connect
 
     async def open(self, request: Request) -> RoutedStream:
-        stream = RoutedStream(self.replicas, request, self._patience_s)
-        await stream.start()
+        """It is sent at once; where its caller's lane is full, when its turn comes while it is read."""
+        stream = RoutedStream(self.replicas, self.lanes, request, self._patience_s)
+        if self.lanes.has_room(request.tenant):
+            await stream.start()
         return stream
 
     async def about(self) -> About:
@@ -78,6 +82,11 @@ class Replicas(AsyncCalls):
     async def close(self) -> None:
         for replica in (*self.replicas, *self._leaving):
             await replica.close()
+
+    def _lane_width(self) -> int:
+        """For each caller: as much as all who answer can take."""
+        known = [it.about.max_batch_size for it in self.replicas if it.is_well and it.about is not None]
+        return sum(map(width, known or (USUAL_BATCH,)))
 
     async def _refresh(self, find: Find, connect: Connect) -> None:
         """Requests under way hold the same list, so those too may go to who has come."""

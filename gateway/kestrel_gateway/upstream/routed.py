@@ -24,6 +24,7 @@ from kestrel_core.protocol.errors import (
 )
 from kestrel_core.protocol.messages import Chunk, EngineResult, Request
 from kestrel_gateway.upstream.choosing import choose, digest_of
+from kestrel_gateway.upstream.lanes import Lanes
 from kestrel_gateway.upstream.replica import Replica
 
 FIRST_WAIT_S, MAX_WAIT_S = 0.05, 0.4  # between rounds in which no replica could be reached
@@ -31,21 +32,25 @@ NOBODY = "no server behind this gateway answers at the moment; ask again"
 SILENT = "the server fell silent before it answered; ask again"
 CANCELLED = "the request was cancelled by its caller"
 MAX_LOST = 2
+SHORT_S = 0.01  # by which no deadline is made shorter
 
 
 class RoutedStream(AnswerStream[EngineResult]):
     def __init__(
         self,
         replicas: Sequence[Replica],
+        lanes: Lanes,
         request: Request,
         patience_s: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._replicas = replicas
+        self._lanes = lanes
+        self._is_in_lane = False
         self._request = request
         self._digest = digest_of(request.image) if len(replicas) > 1 else None  # of one there is no choice
         self._clock = clock
-        self._began_s = clock()
+        self._began_s = self._entered_s = clock()
         self._patience_s = patience_s
         self._wait_s = FIRST_WAIT_S
         self._tried: dict[Replica, KestrelError] = {}  # in this round
@@ -67,6 +72,7 @@ class RoutedStream(AnswerStream[EngineResult]):
 
     async def start(self) -> None:
         """Ask a replica; the next one, if this one refuses at once."""
+        await self._enter_lane()
         while True:
             self._replica = replica = await self._next()
             replica.take_in(self)
@@ -83,12 +89,13 @@ class RoutedStream(AnswerStream[EngineResult]):
 
     async def next_chunk(self) -> Chunk | None:
         while True:
+            if self._answers is None:
+                await self.start()
             assert self._answers is not None and self._replica is not None
             try:
                 chunk = await self._answers.next_chunk()
             except KestrelError as error:
                 self._give_up(error)
-                await self.start()
                 continue
             except BaseException:  # the task that reads was cancelled
                 self.cancel()
@@ -97,6 +104,7 @@ class RoutedStream(AnswerStream[EngineResult]):
             self._replica.has_answered()
             if chunk is None:
                 self._replica.release(self)
+                self._leave_lane()
             return chunk
 
     async def result(self) -> EngineResult:
@@ -111,12 +119,26 @@ class RoutedStream(AnswerStream[EngineResult]):
             self._answers.cancel()
         if self._replica is not None:
             self._replica.release(self)
+        self._leave_lane()
 
     def let_go(self) -> None:
         others = any(replica.is_well for replica in self._replicas)
         if others and not self._has_begun and self._answers is not None:
             self._was_let_go = True
             self._answers.cancel()
+
+    async def _enter_lane(self) -> None:
+        request = self._request
+        if not self._is_in_lane:
+            await self._lanes.enter(request.tenant, request.priority, request.timeout_s)
+            self._is_in_lane, self._entered_s = True, self._clock()
+            if self._cancelled.is_set():
+                raise Cancelled(CANCELLED)
+
+    def _leave_lane(self) -> None:
+        if self._is_in_lane:
+            self._is_in_lane = False
+            self._lanes.leave(self._request.tenant)
 
     def _give_up(self, error: KestrelError) -> None:
         """Note how the replica failed; raises if asking another one may not be done, or would not help."""
@@ -154,10 +176,9 @@ class RoutedStream(AnswerStream[EngineResult]):
             self._tried.clear()
 
     def _may_wait(self) -> bool:
-        limits = [self._patience_s]
-        if self._request.timeout_s is not None:
-            limits.append(self._request.timeout_s)
-        return self._clock() - self._began_s + self._wait_s < min(limits)
+        then_s, timeout_s = self._clock() + self._wait_s, self._request.timeout_s
+        is_in_time = timeout_s is None or then_s - self._began_s < timeout_s
+        return is_in_time and then_s - self._entered_s < self._patience_s
 
     def _most_useful(self) -> KestrelError:
         """A full queue says that somebody is there; an engine's own words say more than none."""
@@ -171,16 +192,13 @@ class RoutedStream(AnswerStream[EngineResult]):
 
     def _with_time_left(self) -> Request:
         timeout_s = self._request.timeout_s
-        if timeout_s is None or not self._was_tried_before:
+        waited_s = self._clock() - self._began_s
+        if timeout_s is None or waited_s < SHORT_S:
             return self._request
-        left_s = timeout_s - (self._clock() - self._began_s)
+        left_s = timeout_s - waited_s
         if left_s <= 0:
             raise DeadlinePassed(f"no server could take the request within {timeout_s:g} s; ask again")
         return replace(self._request, timeout_s=left_s)
-
-    @property
-    def _was_tried_before(self) -> bool:
-        return bool(self._tried) or self._wait_s > FIRST_WAIT_S
 
 
 def _is_final(error: KestrelError) -> bool:
