@@ -34,14 +34,17 @@ from .exchange import (
 )
 from .sending import make_exchange
 
+END_S = 1.0  # for streams to end whose answers are here
 STREAM_INFER = "/inference.GRPCInferenceService/ModelStreamInfer"
 
 
 class AsyncAnswerStream(AnswerStream[EngineResult]):
     """Cancelling the task that reads it cancels the request too."""
 
-    def __init__(self, open_stream: Callable[..., Any], exchange: Exchange) -> None:
+    def __init__(self, open_stream: Callable[..., Any], exchange: Exchange, ending: set[Any]) -> None:
+        """`ending` holds calls whose answer is whole and whose stream has not ended yet."""
         self._open_stream = open_stream
+        self._ending = ending
         self._exchange = exchange
         self._cancelled = asyncio.Event()
         self._start()
@@ -51,7 +54,7 @@ class AsyncAnswerStream(AnswerStream[EngineResult]):
         return self._exchange.is_settled
 
     async def next_chunk(self) -> Chunk | None:
-        while not self._exchange.is_settled:  # to the end of the stream, for the reason given in `client.py`
+        while not self._exchange.is_settled:
             if chunk := await self._read():
                 return chunk
         return self._exchange.rest()
@@ -87,7 +90,10 @@ class AsyncAnswerStream(AnswerStream[EngineResult]):
                 raise
             response = grpc.aio.EOF
         if response is not grpc.aio.EOF:
-            return self._exchange.receive(response)
+            chunk = self._exchange.receive(response)
+            if self._exchange.is_answered:
+                self._leave_to_end()
+            return chunk
         wait_s = self._exchange.end(Cancelled(CANCELLED) if self._cancelled.is_set() else broken)
         if wait_s is not None:
             with suppress(TimeoutError):
@@ -96,6 +102,16 @@ class AsyncAnswerStream(AnswerStream[EngineResult]):
             if self._cancelled.is_set():  # during the wait, when there was no call to cancel
                 self._call.cancel()
         return None
+
+
+    def _leave_to_end(self) -> None:
+        """The answer is not kept waiting for the end of its stream, which `client.py` says why to wait for.
+
+        gRPC reads it by itself, as long as somebody holds the call; nobody cancels it any more.
+        """
+        self._ending.add(self._call)
+        self._call.add_done_callback(self._ending.discard)
+        self._exchange.end()
 
 
 class AsyncClient(AsyncCalls):
@@ -122,18 +138,23 @@ class AsyncClient(AsyncCalls):
         )
         self._open_stream = partial(infer, metadata=sent)
         self._url = url if isinstance(url, str) else "the given channel"
+        self._ending: set[Any] = set()
         self._timeout_s = None if timeout_s is None else check_timeout(timeout_s)
         self._retry = retry
 
     async def open(self, request: Request) -> AsyncAnswerStream:
         make = partial(make_exchange, request, self._timeout_s, self._retry, self._url)
         if request.image is None or isinstance(request.image, bytes):
-            return AsyncAnswerStream(self._open_stream, make())
+            return AsyncAnswerStream(self._open_stream, make(), self._ending)
         # In a thread: files are read and images encoded there, and the event loop must not wait for that.
-        return AsyncAnswerStream(self._open_stream, await asyncio.to_thread(make))
+        return AsyncAnswerStream(self._open_stream, await asyncio.to_thread(make), self._ending)
 
     async def close(self) -> None:
         """Close the channel; requests under way end with `Cancelled`."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(END_S):
+                for call in tuple(self._ending):
+                    await call.code()
         if self._owned is not None:
             await self._owned.close()
 

@@ -117,6 +117,11 @@ class Exchange:
     def is_settled(self) -> bool:
         return self._ending is not None
 
+    @property
+    def is_answered(self) -> bool:
+        """Whether all of the answer is here; what may follow is the end of the stream alone."""
+        return self._finished is not None
+
     def begin(self) -> tuple[service_pb2.ModelInferRequest, float | None]:
         """The next attempt's request, told how long it has, and the gRPC timeout."""
         left_s = self._left_s()

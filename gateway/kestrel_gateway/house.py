@@ -1,5 +1,6 @@
 """What all paths share: who answers, which model that is, where pictures come from, whether we are ending."""
 
+import math
 import time
 from dataclasses import replace
 from typing import Any
@@ -99,15 +100,19 @@ class House:
             return adapter or ""
         return OTHER
 
-    async def admitted(self, request: Request, visit: Visit) -> Request:
-        """The request as it is sent: permitted, with its id, its place in the caller's trace, a deadline.
+    def admitted(self, request: Request, visit: Visit) -> Request:
+        """The request as it is sent, if its inputs are within their limits."""
+        check_request(request, self.options.inputs)
+        check_own_arguments(request, self.options.inputs)
+        return self.as_sent(request, visit)
+
+    def as_sent(self, request: Request, visit: Visit, left_s: float = math.inf) -> Request:
+        """Permitted, with its id, its place in the caller's trace, a deadline within `left_s`.
 
         It says whose it is, so that callers share the engine evenly.
         """
         if isinstance(request.image, bytes):
             visit.hold(len(request.image))
-        check_request(request, self.options.inputs)
-        check_own_arguments(request, self.options.inputs)
         request = self.keys.permitted(visit.key, request)
         visit.model = self.model
         visit.adapter = self._listed(request.settings.adapter)
@@ -116,6 +121,6 @@ class House:
             request,
             request_id=visit.request_id,
             traceparent=visit.traceparent,
-            timeout_s=request.timeout_s or self.options.timeout_s,
+            timeout_s=min(request.timeout_s or self.options.timeout_s, left_s),
             tenant=visit.caller,
         )

@@ -35,7 +35,7 @@ async def answer_skill(house: House, http: HttpRequest, skill: str) -> ASGIApp:
         body = of_form(await read_form(http, options), options.max_values)
     else:
         body = await read_json(http, options)
-    request = await house.admitted(await read_request(house, skill, body), visit)
+    request = house.admitted(await read_request(house, skill, body), visit)
     if request.stream and skill == "segment":  # it is told in events, but only once it is known
         whole = replace(request, stream=False)
         return EventResponse(house.upstream, whole, visit, OutlineEvents(visit.request_id), options)

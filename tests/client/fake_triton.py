@@ -138,10 +138,12 @@ class LateEnd:
 
     def __init__(self) -> None:
         self.may_end = threading.Event()
+        self.was_left: bool | None = None  # before it could end; None, as long as it has not
 
     def __call__(self, asked: Asked, context: grpc.ServicerContext) -> Iterator[Response]:
         yield from answer(asked, context)
         assert self.may_end.wait(10)
+        self.was_left = not context.is_active()
 
 
 def _unpack(tensor: Any, content: bytes) -> list[Any]:

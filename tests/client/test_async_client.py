@@ -1,6 +1,7 @@
 """The asynchronous client: what differs from the synchronous one, and that the rest does not."""
 
 import asyncio
+import gc
 import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -20,6 +21,7 @@ from kestrel_client import (
     Retry,
     ServerUnreachable,
     UnsupportedSkill,
+    async_client,
     exchange,
 )
 
@@ -56,18 +58,37 @@ def test_a_stream_gives_text_as_it_comes_and_then_the_whole(fake: FakeTriton) ->
     run(fake, body)
 
 
-def test_a_stream_is_read_to_its_end_before_its_last_text_is_shown(fake: FakeTriton) -> None:
+def test_an_answer_does_not_wait_for_the_end_of_its_stream_which_nobody_cuts_off(fake: FakeTriton) -> None:
     late = LateEnd()
     fake.scripts.append(late)
 
     async def body(client: AsyncClient) -> None:
-        stream = await client.caption(b"picture", stream=True)
-        assert (await stream.next_chunk()).text == "a red "
-        last = asyncio.ensure_future(stream.next_chunk())
-        done, _ = await asyncio.wait([last], timeout=0.1)
-        assert not done
+        async with await client.caption(b"picture", stream=True) as stream:
+            assert [chunk.text async for chunk in stream] == ["a red ", "circle"]
+        stream.cancel()
+        del stream
+        gc.collect()
+        closing = asyncio.ensure_future(client.close())
+        done, _ = await asyncio.wait([closing], timeout=0.1)
+        assert not done and late.was_left is None
         late.may_end.set()
-        assert (await last).text == "circle"
+        await closing
+        assert late.was_left is False
+
+    run(fake, body)
+
+
+def test_a_stream_that_does_not_end_keeps_no_client_open(
+    fake: FakeTriton, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(async_client, "END_S", 0.05)
+    late = LateEnd()
+    fake.scripts.append(late)
+
+    async def body(client: AsyncClient) -> None:
+        assert (await client.query(None, "what?")).text == "a red circle"
+        await client.close()
+        late.may_end.set()
 
     run(fake, body)
 

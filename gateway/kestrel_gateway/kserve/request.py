@@ -3,9 +3,10 @@
 Callers' ids are kept, since they tell answers on one stream apart by them.
 """
 
+import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from kestrel_core.protocol.about import ABOUT
@@ -40,10 +41,8 @@ async def admitted(house: House, asked: Asked, visit: Visit, left_s: float | Non
         await house.picture(request.image)  # for its size: bytes stay as they are
     visit.request_id = asked.id or visit.request_id
     visit.traceparent = visit.traceparent or request.traceparent
-    sent = await house.admitted(request, visit)
-    if left_s is None or sent.timeout_s is None or sent.timeout_s <= left_s:
-        return sent
-    return replace(sent, timeout_s=left_s)
+    # Its inputs were checked as they were decoded.
+    return house.as_sent(request, visit, math.inf if left_s is None else left_s)
 
 
 def check_skill(house: House, name: str) -> None:

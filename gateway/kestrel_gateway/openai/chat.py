@@ -29,7 +29,7 @@ async def answer_chat(house: House, http: HttpRequest) -> ASGIApp:
     body = read_body(ChatBody, await read_json(http, house.options))
     asked = await read_chat(house, body)
     visit.picture_param, visit.adapter_param = asked.picture_param, "model"
-    request = await house.admitted(asked.request, visit)
+    request = house.admitted(asked.request, visit)
     head = Head(f"chatcmpl-{visit.request_id}", model_of(house, request))
     if body.stream:
         with_usage = bool(body.stream_options and body.stream_options.include_usage)

@@ -65,7 +65,7 @@ async def answer_completion(house: House, http: HttpRequest) -> ASGIApp:
     visit = visit_of(http)
     body = read_body(CompletionBody, await read_json(http, house.options))
     asked = read_completion(house, body)
-    request = await house.admitted(asked, visit)
+    request = house.admitted(asked, visit)
     visit.adapter_param = "model"
     head = Head(f"cmpl-{visit.request_id}", model_of(house, asked)).document("text_completion")
     if body.stream:

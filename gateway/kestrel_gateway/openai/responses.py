@@ -29,7 +29,7 @@ async def answer_response(house: House, http: HttpRequest) -> ASGIApp:
     body = read_body(ResponseBody, await read_json(http, house.options))
     asked = await read_response(house, body)
     visit.picture_param, visit.adapter_param = asked.picture_param, "model"
-    request = await house.admitted(asked.request, visit)
+    request = house.admitted(asked.request, visit)
     answered = Answered(Head(visit.request_id, model_of(house, request)), body, asked)
     if body.stream:
         return EventResponse(house.upstream, request, visit, ResponseEvents(answered), house.options)
