@@ -103,7 +103,6 @@ class AsyncAnswerStream(AnswerStream[EngineResult]):
                 self._call.cancel()
         return None
 
-
     def _leave_to_end(self) -> None:
         """The answer is not kept waiting for the end of its stream, which `client.py` says why to wait for.
 

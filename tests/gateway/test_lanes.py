@@ -4,14 +4,15 @@ import asyncio
 import random
 import threading
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
-from gateway_replicas import query, run, several
-from gateway_server import FakeUpstream, Script, running
+from gateway_replicas import AWAY, BROKEN, FULL, query, run, several
+from gateway_server import FakeUpstream, Script, failing, running, well
 
 from kestrel_core.protocol.about import About
-from kestrel_core.protocol.errors import Cancelled, DeadlinePassed
+from kestrel_core.protocol.errors import Cancelled, DeadlinePassed, InvalidRequest, KestrelError
 from kestrel_core.protocol.messages import Chunk, Request
 from kestrel_gateway.upstream.lanes import Lanes, width
 from kestrel_gateway.upstream.replicas import Replicas
@@ -113,6 +114,34 @@ def test_who_is_cancelled_while_it_waits_is_never_asked_for() -> None:
     run(ask())
 
 
+@pytest.mark.parametrize("how", [failing(AWAY), failing(FULL), failing(BROKEN), failing(BROKEN, 1), well])
+def test_whatever_becomes_of_a_request_its_place_is_free_afterwards(how: Script) -> None:
+    async def ask() -> None:
+        replicas, fake = narrow(1)
+        for _ in range(3):
+            fake.scripts.append(how)
+            with suppress(KestrelError):
+                await replicas.submit(A)
+            assert replicas.lanes.is_empty
+
+    run(ask())
+
+
+def test_who_is_refused_before_anything_was_sent_leaves_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def refuse(request: Request) -> None:
+        raise InvalidRequest("this cannot be sent")
+
+    async def ask() -> None:
+        replicas, fake = narrow(1)
+        monkeypatch.setattr(fake, "open", refuse)
+        for _ in range(3):
+            with pytest.raises(InvalidRequest):
+                await replicas.submit(A)
+        assert replicas.lanes.is_empty
+
+    run(ask())
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_a_lane_is_never_fuller_than_it_is_wide_and_empty_in_the_end(seed: int) -> None:
     """Random callers who come, stay, leave, or are cancelled in any moment."""
@@ -144,7 +173,7 @@ def test_a_lane_is_never_fuller_than_it_is_wide_and_empty_in_the_end(seed: int) 
         ends = await asyncio.gather(*tasks, return_exceptions=True)
         assert {type(end) for end in ends} <= {type(None), asyncio.CancelledError, DeadlinePassed}
         assert any(end is None for end in ends)
-        assert not lanes.num_waiting and not lanes._lanes
+        assert not lanes.num_waiting and lanes.is_empty
 
     asyncio.run(asyncio.wait_for(visits(), 20))
     assert most == wide

@@ -38,7 +38,7 @@ from kestrel_gateway.upstream.replicas import Replicas
 
 
 def nothing_is_open(replicas: Replicas) -> bool:
-    return all(replica.num_open == 0 for replica in replicas.replicas)
+    return replicas.lanes.is_empty and all(replica.num_open == 0 for replica in replicas.replicas)
 
 
 def test_a_picture_goes_to_the_replica_that_has_it() -> None:

@@ -38,6 +38,10 @@ class Lanes:
         self._arrivals = count()
 
     @property
+    def is_empty(self) -> bool:
+        return not self._lanes
+
+    @property
     def num_waiting(self) -> int:
         return sum(len(lane.waiting) for lane in self._lanes.values())
 

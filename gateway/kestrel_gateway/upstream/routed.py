@@ -71,8 +71,16 @@ class RoutedStream(AnswerStream[EngineResult]):
         return self._answers is not None and self._answers.is_done
 
     async def start(self) -> None:
-        """Ask a replica; the next one, if this one refuses at once."""
-        await self._enter_lane()
+        """Ask a replica, once the caller's lane has room."""
+        try:
+            await self._enter_lane()
+            await self._ask()
+        except BaseException:
+            self._leave_lane()
+            raise
+
+    async def _ask(self) -> None:
+        """A replica; the next one, if this one refuses at once."""
         while True:
             self._replica = replica = await self._next()
             replica.take_in(self)
@@ -156,6 +164,7 @@ class RoutedStream(AnswerStream[EngineResult]):
         self._num_lost += _may_have_ended_it(error)
         is_suspect = _may_have_ended_it(error) and self._num_lost >= MAX_LOST
         if self._has_begun or self._cancelled.is_set() or not is_ours or is_suspect:
+            self._leave_lane()
             raise _told(error, replica.name, self._has_begun)
         self._tried[replica] = error
 
