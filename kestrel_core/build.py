@@ -226,13 +226,8 @@ def assemble_engine(
         heartbeat=Heartbeat(config.step_limit_s),
     )
     settled = _settled(model, config, runtime)
-    about = About(
-        settled["model"],
-        own_version(),
-        max_context,
-        tuple(_about(skill, model.language, limits) for skill in skills),
-        max_batch_size=config.max_batch_size,
-    )
+    taken = tuple(_about(skill, model.language, limits) for skill in skills)
+    about = About(settled["model"], own_version(), max_context, taken, max_batch_size=config.max_batch_size)
     return Engine(loop, model.language, runtime, about, store, settled)
 
 
