@@ -40,7 +40,7 @@ class GatewayOptions:
 
     timeout_s: float = _limit(60.0, "deadline of a request that names none")
     max_connections: int = _limit(4000, "open connections; more are refused")
-    max_caller_requests: int = _limit(512, "open requests of a key, or of an address where there are no keys")
+    max_caller_requests: int = _limit(256, "open requests of a key, or of an address where there are no keys")
     max_hang_ups_per_s: float = _limit(
         10.0, "hang-ups a caller is forgiven each second; others keep places among its open requests"
     )
