@@ -6,6 +6,7 @@ import threading
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from gateway_replicas import AWAY, BROKEN, FULL, query, run, several
@@ -33,6 +34,16 @@ def narrow(num_inside: int) -> tuple[Replicas, FakeUpstream]:
     replicas, [fake] = several("one")
     replicas.lanes = Lanes(lambda: num_inside)
     return replicas, fake
+
+
+async def full() -> tuple[Replicas, FakeUpstream, asyncio.Event, "asyncio.Future[Any]"]:
+    """A lane for one, and who is in it, until the event."""
+    replicas, fake = narrow(1)
+    may_end = asyncio.Event()
+    fake.scripts.append(held(may_end))
+    first = asyncio.ensure_future(replicas.submit(A))
+    await asyncio.sleep(0)
+    return replicas, fake, may_end, first
 
 
 def test_more_than_the_lane_holds_wait_and_another_caller_does_not() -> None:
@@ -74,11 +85,7 @@ def test_who_waits_comes_by_priority_and_then_by_arrival() -> None:
 
 def test_a_deadline_passes_while_a_request_waits_and_what_is_left_is_told() -> None:
     async def ask() -> None:
-        replicas, fake = narrow(1)
-        may_end = asyncio.Event()
-        fake.scripts.append(held(may_end))
-        first = asyncio.ensure_future(replicas.submit(A))
-        await asyncio.sleep(0)
+        replicas, fake, may_end, first = await full()
         patient = asyncio.ensure_future(replicas.submit(A))
         with pytest.raises(DeadlinePassed, match="for others of its caller"):
             await replicas.submit(replace(A, timeout_s=0.05))
@@ -92,11 +99,7 @@ def test_a_deadline_passes_while_a_request_waits_and_what_is_left_is_told() -> N
 
 def test_who_is_cancelled_while_it_waits_is_never_asked_for() -> None:
     async def ask() -> None:
-        replicas, fake = narrow(1)
-        may_end = asyncio.Event()
-        fake.scripts.append(held(may_end))
-        first = asyncio.ensure_future(replicas.submit(A))
-        await asyncio.sleep(0)
+        replicas, fake, may_end, first = await full()
         gone = asyncio.ensure_future(replicas.submit(A))
         stream = await replicas.open(A)
         reading = asyncio.ensure_future(stream.next_chunk())

@@ -1,8 +1,9 @@
 """How many requests of each caller are with the servers at once; its others wait here, in order.
 
-A request that waits here costs a few hundred bytes. Handed on, it would be converted, copied and prepared at
-once, together with hundreds like it, while answers to others need the processor; and an engine's queue that
-one caller has filled refuses its next request, which here would only wait.
+A request that waits here costs the memory of its body, which `memory` counts. Handed on, it would be
+converted, copied and prepared at once, together with hundreds like it, while answers to others need the
+processor; and an engine's queue that one caller has filled refuses its next request, which here would only
+wait.
 """
 
 import asyncio
