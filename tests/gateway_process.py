@@ -22,7 +22,7 @@ class GatewayProcess:
 
     def status_of(self, path: str) -> int:
         """0 if there is no answer."""
-        with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)) as connection:
+        with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)) as connection:
             try:
                 connection.request("GET", path)
                 return connection.getresponse().status
@@ -44,7 +44,7 @@ class GatewayProcess:
 
     def end(self) -> int:
         self.process.send_signal(signal.SIGTERM)
-        return self.process.wait(30)
+        return self.process.wait(60)
 
 
 @contextmanager

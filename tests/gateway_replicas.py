@@ -53,7 +53,7 @@ async def answer(replicas: Replicas, request: Request) -> EngineResult:
 
 def run(work: Awaitable[Any]) -> Any:
     async def within() -> Any:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             return await work
 
     return asyncio.run(within())

@@ -136,7 +136,7 @@ class Running:
     def leaver(self, path: str, body: Any) -> http.client.HTTPConnection:
         """A client whose request has reached the upstream, and who may go now."""
         before = len(self.upstream.answers)
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
         while len(self.upstream.answers) == before:
             time.sleep(0.001)
@@ -153,7 +153,7 @@ class Running:
     def ask(
         self, method: str, path: str, data: bytes | None, headers: dict[str, str]
     ) -> tuple[int, Any, dict[str, str]]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             connection.request(method, path, data, headers)
             answer = connection.getresponse()
@@ -182,7 +182,7 @@ def running(
             yield Running(port, house, upstream)
         finally:
             house.drain.begin()
-            thread.join(20)
+            thread.join(60)
             assert not thread.is_alive()
 
 

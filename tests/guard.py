@@ -25,7 +25,7 @@ class Guard:
 
     def stream(self, *messages: Any, **more: Any) -> list[Any]:
         """All responses on one stream."""
-        return list(self.stub.ModelStreamInfer(iter(messages), timeout=30, **more))
+        return list(self.stub.ModelStreamInfer(iter(messages), timeout=60, **more))
 
     def refused(self, message: Any, **more: Any) -> str:
         """The error of a request that nobody behind the guard has seen."""
@@ -61,5 +61,5 @@ def guarding(**options: Any) -> Iterator[Guard]:
         running(kserve_grpc_port=port, **options) as gateway,
         grpc.insecure_channel(url, UNLIMITED) as channel,
     ):
-        grpc.channel_ready_future(channel).result(20)
+        grpc.channel_ready_future(channel).result(60)
         yield Guard(gateway, url, service_pb2_grpc.GRPCInferenceServiceStub(channel))

@@ -108,7 +108,7 @@ def test_an_adapter_is_a_keyword_and_is_listed_while_it_is_there(model: Path, tm
             assert by_keyword.output == by_setting.output != plain.output
             save_adapter(tmp_path / "two.safetensors", shape, 2)
             (tmp_path / "one.safetensors").unlink()
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 while (await engine.about()).adapters != ("two",):
                     await asyncio.sleep(0.01)
             with pytest.raises(UnknownAdapter, match="two"):

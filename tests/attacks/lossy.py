@@ -90,12 +90,12 @@ class Lossy:
 
     def __enter__(self) -> "Lossy":
         self._thread.start()
-        assert self._is_open.wait(10)
+        assert self._is_open.wait(60)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._loop.call_soon_threadsafe(self._over.set)
-        self._thread.join(10)
+        self._thread.join(60)
         self._loop.close()
 
 

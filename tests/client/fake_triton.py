@@ -130,7 +130,7 @@ class Silence:
         context.add_callback(self.gone.set)
         yield from self.before
         self.reached.set()
-        assert self.gone.wait(10)
+        assert self.gone.wait(60)
 
 
 class LateEnd:
@@ -142,7 +142,7 @@ class LateEnd:
 
     def __call__(self, asked: Asked, context: grpc.ServicerContext) -> Iterator[Response]:
         yield from answer(asked, context)
-        assert self.may_end.wait(10)
+        assert self.may_end.wait(60)
         self.was_left = not context.is_active()
 
 

@@ -32,9 +32,19 @@ CHUNK = say({"chunk": "a red ", "completed": False, "token_index": 2})
 def run(fake: FakeTriton, body: Callable[[AsyncClient], Awaitable[None]], retry: Retry = AT_ONCE) -> None:
     async def main() -> None:
         async with AsyncClient(fake.url, retry=retry) as client:
-            await asyncio.wait_for(body(client), 20)
+            await asyncio.wait_for(body(client), 100)
 
     asyncio.run(main())
+
+
+async def reach(silence: Silence, asking: asyncio.Task[Any]) -> None:
+    """Until the server has the request; a request that ends before that says why."""
+    arrived = asyncio.create_task(asyncio.to_thread(silence.reached.wait, 60))
+    await asyncio.wait([arrived, asking], return_when=asyncio.FIRST_COMPLETED)
+    if asking.done():
+        silence.reached.set()  # so that no thread waits on
+        pytest.fail(f"ended before the server had it: {asking}")
+    assert await arrived
 
 
 def test_every_skill_gives_its_own_type(fake: FakeTriton) -> None:
@@ -177,7 +187,7 @@ def test_closing_a_stream_cancels_the_request_and_no_other(fake: FakeTriton) -> 
             await stream.result()
 
     run(fake, body)
-    assert silence.gone.wait(5)
+    assert silence.gone.wait(60)
 
 
 def test_a_stream_closed_by_another_task_ends_with_cancelled(fake: FakeTriton) -> None:
@@ -194,7 +204,7 @@ def test_a_stream_closed_by_another_task_ends_with_cancelled(fake: FakeTriton) -
             await reading
 
     run(fake, body)
-    assert silence.gone.wait(5)
+    assert silence.gone.wait(60)
 
 
 def test_cancelling_the_task_cancels_the_request(fake: FakeTriton) -> None:
@@ -203,11 +213,11 @@ def test_cancelling_the_task_cancels_the_request(fake: FakeTriton) -> None:
 
     async def body(client: AsyncClient) -> None:
         asking = asyncio.create_task(client.query(None, "what?"))
-        assert await asyncio.to_thread(silence.reached.wait, 5)
+        await reach(silence, asking)
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
-        assert await asyncio.to_thread(silence.gone.wait, 5)
+        assert await asyncio.to_thread(silence.gone.wait, 60)
 
     run(fake, body)
 
@@ -218,7 +228,7 @@ def test_closing_the_client_ends_its_requests_but_not_the_tasks(fake: FakeTriton
 
     async def body(client: AsyncClient) -> None:
         asking = asyncio.create_task(client.query(None, "what?"))
-        assert await asyncio.to_thread(silence.reached.wait, 5)
+        await reach(silence, asking)
         await client.close()
         with pytest.raises(Cancelled):
             await asking
@@ -255,12 +265,12 @@ def test_the_timeout_is_told_to_the_server_and_kept_here_too(
     fake.scripts.append(silence)
 
     async def body(client: AsyncClient) -> None:
-        with pytest.raises(Cancelled, match=r"gave no answer within 0\.2 s"):
-            await client.query(None, "what?", timeout_s=0.2)
+        with pytest.raises(Cancelled, match=r"gave no answer within 1 s"):
+            await client.query(None, "what?", timeout_s=1)
 
     run(fake, body)
-    assert silence.gone.wait(5)
-    assert 100_000 < fake.asked[0].timeout_us <= 200_000
+    assert silence.gone.wait(60)
+    assert 0 < fake.asked[0].timeout_us <= 1_000_000
 
 
 def test_a_channel_of_the_callers_own_is_used_and_left_open(fake: FakeTriton) -> None:
@@ -298,7 +308,7 @@ def test_breaking_out_of_a_stream_cancels_the_request(fake: FakeTriton) -> None:
     async def body(client: AsyncClient) -> None:
         async for _ in await client.caption(b"picture", stream=True):
             break
-        assert await asyncio.to_thread(silence.gone.wait, 10)
+        assert await asyncio.to_thread(silence.gone.wait, 60)
 
     run(fake, body)
 

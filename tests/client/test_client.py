@@ -20,6 +20,7 @@ from client.fake_triton import (
     say,
 )
 from free_ports import free_ports
+from triton_server import until
 
 from kestrel_client import (
     Box,
@@ -88,7 +89,7 @@ def test_a_stream_is_read_to_its_end_before_its_last_text_is_shown(fake: FakeTri
         with pytest.raises(TimeoutError):
             last.result(0.1)
         late.may_end.set()
-        assert last.result(5).text == "circle"
+        assert last.result(60).text == "circle"
 
 
 @pytest.mark.parametrize("said", ["not json", "[]", '{"completed": false}', '{"answer": "but no more"}'])
@@ -136,7 +137,7 @@ def test_closing_a_stream_cancels_the_request(fake: FakeTriton) -> None:
         with client.caption(b"picture", stream=True) as stream:
             assert stream.next_chunk().text == "a red "
             assert not silence.gone.is_set()
-        assert silence.gone.wait(5)
+        assert silence.gone.wait(60)
         with pytest.raises(Cancelled, match="cancelled by its caller"):
             stream.result()
         assert client.query(None, "still there?").text == "a red circle"
@@ -148,11 +149,11 @@ def test_another_thread_can_cancel_a_stream_that_is_being_read(fake: FakeTriton)
     with Client(fake.url) as client, ThreadPoolExecutor(1) as pool:
         stream = client.query(None, "what?", stream=True)
         reading = pool.submit(stream.result)
-        assert silence.reached.wait(5)
+        assert silence.reached.wait(60)
         stream.cancel()
         with pytest.raises(Cancelled):
-            reading.result(5)
-        assert silence.gone.wait(5)
+            reading.result(60)
+        assert silence.gone.wait(60)
 
 
 def test_closing_ends_the_wait_for_another_attempt(fake: FakeTriton) -> None:
@@ -167,10 +168,10 @@ def test_closing_ends_the_wait_for_another_attempt(fake: FakeTriton) -> None:
     with Client(fake.url, retry=Slow(), timeout_s=None) as client, ThreadPoolExecutor(1) as pool:
         stream = client.query(None, "what?", stream=True)
         reading = pool.submit(stream.result)
-        assert waiting.wait(5)
+        assert waiting.wait(60)
         stream.cancel()
         with pytest.raises(Cancelled):
-            reading.result(5)
+            reading.result(60)
 
 
 def test_cancelling_one_request_leaves_the_others_alone(fake: FakeTriton) -> None:
@@ -180,11 +181,10 @@ def test_cancelling_one_request_leaves_the_others_alone(fake: FakeTriton) -> Non
         streams = [client.query(None, "what?", stream=True) for _ in silences]
         assert [stream.next_chunk().text for stream in streams] == ["a red ", "a red "]
         streams[0].cancel()
-        first = next(silence for silence in silences if silence.gone.wait(1))
-        [other] = (silence for silence in silences if silence is not first)
-        assert not other.gone.is_set()
+        until(lambda: any(silence.gone.is_set() for silence in silences))
+        [other] = (silence for silence in silences if not silence.gone.is_set())
         streams[1].cancel()
-        assert other.gone.wait(5)
+        assert other.gone.wait(60)
 
 
 def test_the_timeout_is_told_to_the_server_and_kept_here_too(
@@ -193,10 +193,10 @@ def test_the_timeout_is_told_to_the_server_and_kept_here_too(
     monkeypatch.setattr(exchange, "GRACE_S", 0.05)
     silence = Silence()
     fake.scripts.append(silence)
-    with Client(fake.url) as client, pytest.raises(Cancelled, match=r"gave no answer within 0\.2 s"):
-        client.query(None, "what?", timeout_s=0.2)
-    assert silence.gone.wait(5)
-    assert 100_000 < fake.asked[0].timeout_us <= 200_000
+    with Client(fake.url) as client, pytest.raises(Cancelled, match=r"gave no answer within 1 s"):
+        client.query(None, "what?", timeout_s=1)
+    assert silence.gone.wait(60)
+    assert 0 < fake.asked[0].timeout_us <= 1_000_000
 
 
 def test_a_client_without_a_timeout_sets_none(fake: FakeTriton) -> None:

@@ -56,7 +56,7 @@ def keyed(stack: Served, tmp_path_factory: pytest.TempPathFactory) -> Iterator[s
             yield f"http://127.0.0.1:{port}"
         finally:
             process.terminate()
-            process.wait(30)
+            process.wait(60)
 
 
 @pytest.fixture(scope="session")

@@ -57,7 +57,7 @@ def undisturbed(gateway: GatewayProcess, max_growth: int) -> Iterator[None]:
 
 
 def ask(gateway: GatewayProcess) -> int:
-    with closing(http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=30)) as connection:
+    with closing(http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=60)) as connection:
         body = json.dumps({"question": "What?"})
         connection.request("POST", "/v1/query", body, {"Content-Type": "application/json"})
         return connection.getresponse().status
@@ -74,7 +74,7 @@ def memory_of(gateway: GatewayProcess) -> int:
 
 
 def connected(gateway: GatewayProcess) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", gateway.port), timeout=30)
+    return socket.create_connection(("127.0.0.1", gateway.port), timeout=60)
 
 
 def heard(door: socket.socket) -> bytes:

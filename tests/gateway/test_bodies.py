@@ -33,7 +33,7 @@ def form(*parts: tuple[str, bytes], boundary: bytes = b"x") -> bytes:
 
 def spoken(gateway: Running, data: bytes) -> bytes:
     """What comes back, to the end of the connection, when these bytes are sent."""
-    with socket.create_connection(("127.0.0.1", gateway.port), timeout=20) as door:
+    with socket.create_connection(("127.0.0.1", gateway.port), timeout=60) as door:
         door.sendall(data)
         answer = b""
         while more := door.recv(65536):
@@ -58,7 +58,7 @@ def test_a_body_that_is_not_asked_for_is_never_sent(gateway: Running) -> None:
 
 
 def test_a_body_that_is_asked_for_is_awaited(gateway: Running) -> None:
-    with socket.create_connection(("127.0.0.1", gateway.port), timeout=20) as door:
+    with socket.create_connection(("127.0.0.1", gateway.port), timeout=60) as door:
         door.sendall(head("Content-Length: 17", "Expect: 100-continue"))
         assert door.recv(1000) == b"HTTP/1.1 100 Continue\r\n\r\n"
         door.sendall(b'{"question": "?"}')
@@ -254,7 +254,7 @@ def test_large_bodies_together_have_a_limit_that_small_ones_pass_by() -> None:
             assert answer["error"]["code"] in ("too_many_at_once", "overloaded")
             assert int(headers["retry-after"]) >= 1
             assert gateway.post("/v1/query", {"question": "?"})[0] == 200
-        assert gateway.upstream.answers[0].is_cancelled.wait(10)
+        assert gateway.upstream.answers[0].is_cancelled.wait(60)
         while gateway.house.memory.num_bytes:
             pass  # the leaver's share comes back as soon as it has been noticed
         assert gateway.post("/v1/caption", {"image_url": picture})[0] == 200

@@ -179,7 +179,7 @@ def test_405_for_another_method(gateway: Running, family: Family) -> None:
 
 @each_family
 def test_408_for_a_sender_who_does_not_send(gateway: Running, family: Family) -> None:
-    with socket.create_connection(("127.0.0.1", gateway.port), timeout=10) as door:
+    with socket.create_connection(("127.0.0.1", gateway.port), timeout=60) as door:
         head = f"POST {family.path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
         door.sendall(head.encode() + b"Content-Length: 9\r\n\r\n")
         answer = b""

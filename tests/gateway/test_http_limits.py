@@ -24,7 +24,7 @@ def gateway() -> Iterator[Running]:
 
 def spoken(gateway: Running, *pieces: bytes) -> bytes:
     """What comes back, to the end of the connection. Whoever stops listening early is sent no more."""
-    with socket.create_connection(("127.0.0.1", gateway.port), timeout=20) as door:
+    with socket.create_connection(("127.0.0.1", gateway.port), timeout=60) as door:
         threading.Thread(target=_send, args=(door, pieces), daemon=True).start()
         return _heard(door)
 
@@ -95,7 +95,7 @@ def test_a_connection_that_asks_nothing_is_closed(gateway: Running, pieces: tupl
 
 
 def test_a_connection_that_asks_nothing_more_is_closed(gateway: Running) -> None:
-    with socket.create_connection(("127.0.0.1", gateway.port), timeout=20) as door:
+    with socket.create_connection(("127.0.0.1", gateway.port), timeout=60) as door:
         door.sendall(GET + b"\r\n")
         answer = door.recv(65536)
         door.sendall(b"\r\n")

@@ -18,7 +18,7 @@ NOBODY = "--upstream=127.0.0.1:1"
 
 
 def status_with(gateway: GatewayProcess, key: str) -> int:
-    with closing(http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=10)) as connection:
+    with closing(http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=60)) as connection:
         connection.request("GET", "/v1/nothing", headers={"Authorization": f"Bearer {key}"})
         return connection.getresponse().status
 

@@ -24,7 +24,7 @@ def gateway(tmp_path: Path) -> Iterator[GatewayProcess]:
 
 def answers(gateway: GatewayProcess) -> dict[str, float]:
     """Every series of the metrics that starts with this gateway's count of answers."""
-    with closing(http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=10)) as connection:
+    with closing(http.client.HTTPConnection("127.0.0.1", gateway.port, timeout=60)) as connection:
         connection.request("GET", "/metrics")
         page = connection.getresponse().read().decode()
     found = re.findall(r"^kestrel:http_requests_total\{(.*)\} (\S+)$", page, re.MULTILINE)
@@ -57,7 +57,7 @@ def test_a_signal_ends_all_and_nothing_is_left(gateway: GatewayProcess, number: 
     workers = gateway.children()
     assert len(shared_folders(gateway)) == 1
     gateway.process.send_signal(number)
-    assert gateway.process.wait(30) == 0
+    assert gateway.process.wait(60) == 0
     assert not any(is_running(worker) for worker in workers)
     assert shared_folders(gateway) == []
 
@@ -79,7 +79,7 @@ def test_a_hangup_ends_nobody(gateway: GatewayProcess) -> None:
 def test_workers_end_with_the_process_that_started_them(gateway: GatewayProcess) -> None:
     workers = gateway.children()
     gateway.process.kill()
-    gateway.process.wait(10)
+    gateway.process.wait(60)
     until(lambda: not any(is_running(worker) for worker in workers))
 
 

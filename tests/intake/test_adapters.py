@@ -228,13 +228,13 @@ def test_all_who_ask_while_it_is_read_get_the_same(folder: Path, content: str) -
     def wait(path: Path) -> None:
         if path.name == "x.pt":
             reading.set()
-            assert go_on.wait(30)
+            assert go_on.wait(60)
 
     reader.meanwhile = wait
     adapters = store(folder, reader)
     with ThreadPoolExecutor(5) as threads:
         first = threads.submit(adapters.resolve, "x")
-        assert reading.wait(30)
+        assert reading.wait(60)
         others = [threads.submit(adapters.resolve, "x") for _ in range(3)]
         assert adapters.resolve("y") == Text("y.pt")  # waits for nobody
         go_on.set()

@@ -54,7 +54,7 @@ def test_a_call_and_closing_wake_whoever_waits() -> None:
         waiting = threading.Thread(target=inbox.wait, args=(None,), daemon=True)
         waiting.start()
         wake(inbox)
-        waiting.join(30)
+        waiting.join(60)
         assert not waiting.is_alive() and len(list(inbox.take_calls())) == 1
     Inbox(9, 9).wait(0.0)
 

@@ -201,10 +201,10 @@ def test_a_file_that_appears_is_found_and_one_that_goes_is_not(adapted: Adapted)
     save_adapter(file, adapted.config, 7)
     try:
         assert adapted.answer(ADAPTER="late") != adapted.answer()
-        until(lambda: any(name.endswith("/late") for name in adapted.listed()), within_s=15)
+        until(lambda: any(name.endswith("/late") for name in adapted.listed()))
     finally:
         file.unlink()
-    until(lambda: not any(name.endswith("/late") for name in adapted.listed()), within_s=15)
+    until(lambda: not any(name.endswith("/late") for name in adapted.listed()))
     with pytest.raises(InferenceServerException):
         adapted.server.ask(**QUERY, ADAPTER="late")
 

@@ -81,7 +81,7 @@ def keyed(model: Path, key: str, key_file: Path) -> Iterator[Served]:
 
 
 def ask_gateway(server: Served, key: str) -> int:
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     with closing(connection):
         headers = {"Content-Type": "application/json", "Authorization": f"Bearer {key}"}
         connection.request("POST", "/v1/query", '{"question": "?", "settings": {"max_tokens": 2}}', headers)
@@ -89,7 +89,7 @@ def ask_gateway(server: Served, key: str) -> int:
 
 
 def fetch(server: Served, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, str]:
-    connection = http.client.HTTPConnection("127.0.0.1", server.http_port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", server.http_port, timeout=60)
     try:
         connection.request(method, path, None if body is None else json.dumps(body), headers)
         answer = connection.getresponse()
@@ -108,9 +108,9 @@ def call(server: Served, name: str, *metadata: tuple[str, str]) -> grpc.RpcError
         stub = getattr(service_pb2_grpc.GRPCInferenceServiceStub(channel), name)
         try:
             if method.client_streaming:
-                list(stub(iter([message]), metadata=metadata, timeout=10))
+                list(stub(iter([message]), metadata=metadata, timeout=60))
             else:
-                stub(message, metadata=metadata, timeout=10)
+                stub(message, metadata=metadata, timeout=60)
         except grpc.RpcError as error:
             return error
     return None
@@ -203,5 +203,5 @@ def test_shared_memory_cannot_be_named_in_a_request_either(server: Served) -> No
     message.inputs[0].parameters["shared_memory_byte_size"].int64_param = 9
     with grpc.insecure_channel(f"127.0.0.1:{server.grpc_port}") as channel:
         stub = service_pb2_grpc.GRPCInferenceServiceStub(channel)
-        [response] = stub.ModelStreamInfer(iter([message]), timeout=10)
+        [response] = stub.ModelStreamInfer(iter([message]), timeout=60)
     assert "Unable to find shared memory region" in response.error_message

@@ -16,7 +16,7 @@ LONG: dict[str, Any] = {"SKILL": "query", "QUESTION": "all of it", "TEMPERATURE"
 
 def open_http(server: Served, path: str, **more: Any) -> socket.socket:
     body = json.dumps(LONG | more)
-    connection = socket.create_connection(("127.0.0.1", server.http_port), timeout=30)
+    connection = socket.create_connection(("127.0.0.1", server.http_port), timeout=60)
     connection.sendall(
         f"POST /v2/models/moondream/{path} HTTP/1.1\r\nHost: localhost\r\n"
         f"Content-Length: {len(body)}\r\n\r\n{body}".encode()

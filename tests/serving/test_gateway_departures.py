@@ -33,7 +33,7 @@ def pair(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serv
 def test_a_client_that_goes_frees_its_pages(pair: Served, path: str, stream: bool) -> None:
     before, said = pair.num_ended("cancelled"), pair.metric("kestrel_output_tokens_total")
     body = json.dumps(LONG[path] | {"stream": stream})
-    with socket.create_connection(("127.0.0.1", pair.port), timeout=30) as connection:
+    with socket.create_connection(("127.0.0.1", pair.port), timeout=60) as connection:
         connection.sendall(
             f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
             f"Content-Length: {len(body)}\r\n\r\n{body}".encode()

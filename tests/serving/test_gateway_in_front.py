@@ -26,7 +26,7 @@ def pair(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serv
 
 def status(server: Served, method: str, path: str, body: str | None = None) -> int:
     """0 where nobody listens."""
-    with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)) as connection:
+    with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)) as connection:
         try:
             connection.request(method, path, body, {"Content-Type": "application/json"} if body else {})
             return connection.getresponse().status

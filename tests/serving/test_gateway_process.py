@@ -237,7 +237,7 @@ def test_a_terminal_that_is_closed_ends_it_in_order(house: House) -> None:
     os.close(theirs)
     house.until_said("answers after")
     os.close(ours)  # the kernel then sends SIGHUP
-    assert child.wait(30) == 0
+    assert child.wait(60) == 0
     assert house.journal[-4:] == IN_ORDER
 
 

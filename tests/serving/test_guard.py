@@ -80,7 +80,7 @@ def test_what_the_guard_says_of_the_model_is_what_triton_says(
     server: Served, guard: Served, path: str
 ) -> None:
     def ask(port: int) -> tuple[int, bytes]:
-        with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
+        with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
             connection.request("GET", f"/v2/models/moondream{path}")
             answer = connection.getresponse()
             return answer.status, answer.read()
@@ -108,4 +108,4 @@ def test_a_signal_ends_the_guard_in_order(server: Served, tmp_path: Path) -> Non
         guard = Served(gateway.process, [0, grpc_port, 0, gateway.port], log)
         assert guard.ask(SKILL="about")
         os.kill(gateway.process.pid, signal.SIGTERM)
-        assert gateway.process.wait(30) == 0
+        assert gateway.process.wait(60) == 0

@@ -73,7 +73,7 @@ def test_lines_are_passed_on_as_they_are_also_the_last_without_an_end(
     os.write(write, b"one\ntw")
     os.write(write, b"o\na secret\nthree\nno end")
     os.close(write)
-    relay.join(10)
+    relay.join(60)
     assert capfd.readouterr().err == "one\ntwo\nthree\nno end"
 
 

@@ -52,7 +52,7 @@ def over_grpc(port: int) -> Iterator[Ask]:
 @contextmanager
 def posting(port: int, path: str, body: dict[str, Any]) -> Iterator[Ask]:
     """One connection, kept, as most clients of HTTP do."""
-    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
+    with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=60)) as connection:
 
         def ask() -> None:
             connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
@@ -144,7 +144,7 @@ class Balancer:
 
     def num_ready(self) -> int:
         """Replicas that get requests, as haproxy sees it."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port("stats"), timeout=5)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port("stats"), timeout=60)
         with closing(connection):
             connection.request("GET", "/stats;csv")
             lines = connection.getresponse().read().decode().splitlines()
@@ -152,7 +152,7 @@ class Balancer:
 
     def end(self) -> None:
         self._process.terminate()
-        self._process.wait(10)
+        self._process.wait(60)
 
 
 class GatewayAlone:
@@ -167,7 +167,7 @@ class GatewayAlone:
         )
 
     def is_ready(self) -> bool:
-        with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)) as connection:
+        with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)) as connection:
             try:
                 connection.request("GET", "/readyz")
                 return connection.getresponse().status == 200
@@ -176,7 +176,7 @@ class GatewayAlone:
 
     def end(self) -> None:
         self._process.terminate()
-        self._process.wait(30)
+        self._process.wait(60)
 
 
 def test_a_rolling_restart_loses_no_request(model: Path, tmp_path: Path) -> None:

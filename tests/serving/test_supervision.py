@@ -105,11 +105,11 @@ def test_a_killed_stub_is_told_to_its_clients_and_replaced(fragile: Served) -> N
     ]
     for thread in threads:
         thread.start()
-    assert started.wait(30)
+    assert started.wait(60)
     until(lambda: fragile.metric("kestrel_running_requests") == 2)
     os.kill(stub, signal.SIGKILL)
     for thread in threads:
-        thread.join(30)
+        thread.join(60)
         assert not thread.is_alive(), "a client hangs"
     assert said[0] and isinstance(web[0], OSError)
     until(lambda: answers_again(fragile))
@@ -214,12 +214,12 @@ def test_who_is_being_answered_when_the_end_comes_is_answered(fragile: Served) -
     ]
     for thread in threads:
         thread.start()
-    assert started.wait(30)
+    assert started.wait(60)
     until(lambda: fragile.metric("kestrel_running_requests") == 2)
     left_behind = regions(fragile.children()[0])
     assert fragile.end() == 0
     for thread in threads:
-        thread.join(10)
+        thread.join(60)
     assert streamed[-1]["completed"] and streamed[-1]["metrics"]["output_tokens"] == 400
     assert posted[0][0] == 200 and posted[0][1]["answer"] == streamed[-1]["answer"]
     assert left_behind and not any(Path(region).exists() for region in left_behind)
@@ -239,7 +239,7 @@ def test_a_killed_supervisor_leaves_nobody_behind_and_the_next_one_starts_on_the
         left_behind = regions(server_id)
         os.kill(stub, signal.SIGSTOP)
         os.kill(server.process.pid, signal.SIGKILL)
-        server.process.wait(10)
+        server.process.wait(60)
         until(lambda: not Path(f"/proc/{server_id}/exe").exists())
     with served(tmp_path / "next", *flags, ports=ports, KESTREL_MODEL_PATH=str(model)) as server:
         assert "an earlier server was killed; 1 of its processes" in server.log.read_text()

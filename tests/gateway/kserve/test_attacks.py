@@ -173,7 +173,7 @@ def sent(guard: Guard, data: bytes) -> Any:
     """The response to bytes that need be no message."""
     with grpc.insecure_channel(guard.url, [("grpc.max_send_message_length", -1)]) as channel:
         call = channel.stream_stream(STREAM_INFER, None, service_pb2.ModelStreamInferResponse.FromString)
-        [response] = call(iter([data]), timeout=30)
+        [response] = call(iter([data]), timeout=60)
     return response
 
 
