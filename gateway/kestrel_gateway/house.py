@@ -45,6 +45,7 @@ class House:
         self.keeper = Keeper(options.run_status)
         self.metrics = Metrics(self.keeper)
         self.upstream.tell(self.metrics.note_upstream)
+        self.upstream.lanes.tell = self.metrics.note_held
 
     @property
     def model(self) -> str:

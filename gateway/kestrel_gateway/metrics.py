@@ -149,6 +149,12 @@ class Metrics:
             "model_name",
             multiprocess_mode="livesum",
         )
+        self._held = make(
+            Gauge,
+            "num_requests_held",
+            "requests that wait in the gateway until others of their caller are answered",
+            multiprocess_mode="livesum",
+        )
         self._upstream_up = make(
             Gauge, "upstream_up", "1: it answers", "upstream", multiprocess_mode="livemostrecent"
         )
@@ -198,6 +204,9 @@ class Metrics:
     def note_refusal(self, reason: str) -> None:
         """Of what never became a visit."""
         self._rejections.labels(reason).inc()
+
+    def note_held(self, more: int) -> None:
+        self._held.inc(more)
 
     def note_upstream(self, upstream: str, is_up: bool) -> None:
         self._upstream_up.labels(upstream).set(int(is_up))

@@ -4,11 +4,13 @@ import os
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from gateway_server import FakeUpstream, Running, endless, failing, running
 from prometheus_client.parser import text_string_to_metric_families
+from triton_server import until
 
 from kestrel_core.protocol.about import About
 from kestrel_core.protocol.errors import Overloaded
@@ -115,6 +117,23 @@ def test_a_request_under_way_is_seen_and_a_client_that_leaves_is_counted() -> No
             pass
     assert value(found, "client_disconnects_total", stream="true") == 1
     assert value(found, "request_success_total", model_name="moondream", finished_reason="abort") == 1
+
+
+def test_requests_that_wait_for_others_of_their_caller_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kestrel_gateway.upstream.replicas.width", lambda max_batch_size: 1)
+    upstream = FakeUpstream()
+    upstream.scripts = [endless, endless]
+    with running(upstream) as gateway:
+        gateway.house.upstream.replicas[0].about = About("tiny", "1.0", 2048, ())
+        first = gateway.leaver("/v1/query", {**WORDS, "stream": True})
+        assert value(samples(gateway), "num_requests_held") == 0
+        with ThreadPoolExecutor(1) as pool:
+            second = pool.submit(gateway.leaver, "/v1/query", {**WORDS, "stream": True})
+            until(lambda: value(samples(gateway), "num_requests_held") == 1)
+            assert value(samples(gateway), "num_requests_running", model_name="tiny") == 2
+            first.close()
+            second.result(60).close()
+        assert value(samples(gateway), "num_requests_held") == 0
 
 
 def test_requests_with_adapters_are_counted_by_names_that_the_server_lists() -> None:

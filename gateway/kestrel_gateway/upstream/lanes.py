@@ -37,6 +37,7 @@ class Lanes:
         self._width = width  # of each lane at the moment
         self._lanes: dict[str, Lane] = {}
         self._arrivals = count()
+        self.tell: Callable[[int], None] = lambda more: None  # by how much `num_waiting` changes
 
     @property
     def is_empty(self) -> bool:
@@ -58,6 +59,7 @@ class Lanes:
         turn = asyncio.get_running_loop().create_future()
         place = priority, next(self._arrivals), turn
         heappush(lane.waiting, place)
+        self.tell(1)
         try:
             async with asyncio.timeout(timeout_s):
                 await turn
@@ -72,6 +74,8 @@ class Lanes:
                     f"the request waited {timeout_s:g} s for others of its caller; ask fewer at once"
                 ) from None
             raise
+        finally:
+            self.tell(-1)
 
     def leave(self, caller: str) -> None:
         lane = self._lanes[caller]
