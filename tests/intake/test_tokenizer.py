@@ -194,7 +194,15 @@ def test_a_text_that_cannot_fit_is_refused_without_encoding_it(
 
 
 def test_other_threads_go_on_while_a_long_text_is_encoded() -> None:
-    """Most of the time, at least. When the GIL was kept, there was one gap as long as the encoding."""
+    """Most of the time, at least. When the GIL was kept, there was one gap as long as the encoding.
+
+    So there was in each of many tries; a machine that pauses has one in some.
+    """
+    assert any(longest_gap() < 0.5 for _ in range(20))
+
+
+def longest_gap() -> float:
+    """In which another thread does not get on, as a part of the time that a long text takes."""
     tokenizer, ended, moments = TOKENIZERS["md3"], threading.Event(), list[float]()
 
     def watch() -> None:
@@ -209,7 +217,7 @@ def test_other_threads_go_on_while_a_long_text_is_encoded() -> None:
     ended.set()
     watching.join()
     within = [began, *(moment for moment in moments if began < moment < began + took_s), began + took_s]
-    assert max(after - before for before, after in pairwise(within)) < took_s / 2
+    return max(after - before for before, after in pairwise(within)) / took_s
 
 
 # What is refused.

@@ -173,8 +173,8 @@ def test_whoever_cancels_the_call_cancels_the_request(guard: Guard) -> None:
 def test_the_deadline_of_the_call_is_the_requests(guard: Guard) -> None:
     guard.gateway.upstream.scripts.append(endless)
     with pytest.raises(grpc.RpcError) as raised:
-        list(guard.stub.ModelStreamInfer(iter([query()]), timeout=0.5))
+        list(guard.stub.ModelStreamInfer(iter([query()]), timeout=2))
     assert raised.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
     assert guard.gateway.upstream.answers[0].is_cancelled.wait(60)
     timeout_s = guard.gateway.upstream.asked[0].timeout_s
-    assert 0 < timeout_s < 0.6  # gRPC rounds a deadline up
+    assert 0 < timeout_s < 2.1  # gRPC rounds a deadline up

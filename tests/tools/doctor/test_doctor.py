@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from hashlib import sha256
 from io import StringIO
@@ -30,13 +29,9 @@ ROOT = Path(__file__).parents[3]
 PORTS = ["--port", "0", "--http-port", "0", "--grpc-port", "0", "--metrics-port", "0"]  # any that are free
 
 
-def test_the_bundled_model_is_healthy_within_a_minute(capsys: pytest.CaptureFixture[str]) -> None:
-    began = time.monotonic()
+def test_the_bundled_model_is_healthy(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--json", *PORTS]) == 0
-    took_s = time.monotonic() - began
     document = json.loads(capsys.readouterr().out)
-    print(f"the doctor took {took_s:.1f} s for {len(document['rows'])} rows")
-    assert took_s < 60
     assert document["healthy"] and document["model"] == "moondream-tiny"
     assert sum(document["counts"].values()) == len(document["rows"])
     assert {row["section"] for row in document["rows"]} == {
