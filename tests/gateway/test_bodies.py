@@ -12,7 +12,7 @@ JSON = {"Content-Type": "application/json"}
 
 @pytest.fixture(scope="module")
 def gateway() -> Iterator[Running]:
-    with running(max_body_bytes=2_000_000, max_image_bytes=1_000_000, body_timeout_s=1.0) as it:
+    with running(max_body_bytes=2_000_000, max_image_bytes=1_000_000, body_timeout_s=4.0) as it:
         yield it
 
 

@@ -78,7 +78,13 @@ each_with_pictures = pytest.mark.parametrize("family", WITH_PICTURES, ids=str)
 
 @pytest.fixture(scope="module")
 def gateway() -> Iterator[Running]:
-    with running(max_body_bytes=100_000, max_image_bytes=1000, body_timeout_s=0.3) as it:
+    with running(max_body_bytes=100_000, max_image_bytes=1000) as it:
+        yield it
+
+
+@pytest.fixture(scope="module")
+def impatient() -> Iterator[Running]:
+    with running(body_timeout_s=0.3) as it:
         yield it
 
 
@@ -178,8 +184,8 @@ def test_405_for_another_method(gateway: Running, family: Family) -> None:
 
 
 @each_family
-def test_408_for_a_sender_who_does_not_send(gateway: Running, family: Family) -> None:
-    with socket.create_connection(("127.0.0.1", gateway.port), timeout=60) as door:
+def test_408_for_a_sender_who_does_not_send(impatient: Running, family: Family) -> None:
+    with socket.create_connection(("127.0.0.1", impatient.port), timeout=60) as door:
         head = f"POST {family.path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n"
         door.sendall(head.encode() + b"Content-Length: 9\r\n\r\n")
         answer = b""

@@ -18,7 +18,7 @@ ASKED = GET.replace(b"/livez", b"/v1/models") + b"\r\n"
 
 @pytest.fixture(scope="module")
 def gateway() -> Iterator[Running]:
-    with running(header_timeout_s=0.5, idle_timeout_s=1, max_connections=5) as it:
+    with running(header_timeout_s=2, idle_timeout_s=2, max_connections=5) as it:
         yield it
 
 
@@ -139,8 +139,8 @@ def test_connections_over_the_limit_are_told_so(gateway: Running) -> None:
 
 
 @pytest.mark.parametrize("path", [*LIVE, *READY])
-def test_a_full_gateway_is_not_taken_for_a_dead_one(gateway: Running, path: str) -> None:
-    with taken(gateway):
+def test_a_full_gateway_is_not_taken_for_a_dead_one(path: str) -> None:
+    with running(max_connections=5) as gateway, taken(gateway):
         answer = spoken(gateway, GET.replace(b"/livez", path.encode() + b"?a=b") + b"\r\n", ASKED)
     assert answer.startswith(b"HTTP/1.1 200 ") and answer.count(b"HTTP/1.1") == 1
     assert b"connection: close" in answer
