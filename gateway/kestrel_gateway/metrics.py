@@ -145,7 +145,7 @@ class Metrics:
         self._running = make(
             Gauge,
             "num_requests_running",
-            "requests that were sent and not answered yet, whether they run or wait in the engine",
+            "requests that were taken and not answered yet, whether they run or wait, in the engine or here",
             "model_name",
             multiprocess_mode="livesum",
         )

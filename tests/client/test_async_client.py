@@ -257,9 +257,15 @@ def test_closing_ends_the_wait_for_another_attempt(fake: FakeTriton) -> None:
     run(fake, body, Slow())
 
 
-def test_the_timeout_is_told_to_the_server_and_kept_here_too(
-    fake: FakeTriton, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_timeout_is_told_to_the_server_in_microseconds(fake: FakeTriton) -> None:
+    async def body(client: AsyncClient) -> None:
+        await client.query(None, "what?", timeout_s=1000)
+
+    run(fake, body)
+    assert 900_000_000 < fake.asked[0].timeout_us <= 1_000_000_000
+
+
+def test_the_timeout_is_kept_here_too(fake: FakeTriton, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exchange, "GRACE_S", 0.05)
     silence = Silence()
     fake.scripts.append(silence)
@@ -270,7 +276,6 @@ def test_the_timeout_is_told_to_the_server_and_kept_here_too(
 
     run(fake, body)
     assert silence.gone.wait(60)
-    assert 0 < fake.asked[0].timeout_us <= 1_000_000
 
 
 def test_a_channel_of_the_callers_own_is_used_and_left_open(fake: FakeTriton) -> None:

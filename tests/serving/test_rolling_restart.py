@@ -167,7 +167,7 @@ class GatewayAlone:
         )
 
     def is_ready(self) -> bool:
-        with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)) as connection:
+        with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)) as connection:
             try:
                 connection.request("GET", "/readyz")
                 return connection.getresponse().status == 200
