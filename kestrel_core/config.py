@@ -34,6 +34,7 @@ CHOICES = {
     "cuda_graphs": SWITCH,
     "compile": SWITCH,
     "vision_dtype": ("auto", "fp8"),
+    "start": ("whole", "quick"),
 }
 YES_OR_NO = {"1": True, "true": True, "0": False, "false": False}
 
@@ -79,6 +80,16 @@ class RuntimeConfig:
     )
     cuda_graphs: str = _option(
         "auto", "capture steps into graphs at start and replay them: auto (on CUDA), off, or required"
+    )
+    start: str = _option(
+        "whole",
+        "whole, or quick (CUDA): FlashInfer is compiled beside all else, and most graphs are captured later, "
+        "in idle moments",
+    )
+    cache_folder: str | None = _option(
+        None,
+        "folder for compiled kernels, FlashInfer's too, which the next start takes from there; those of the "
+        "libraries, in the home folder",
     )
     compile: str = _option(
         "auto", "fused and compiled kernels: auto (where they win, on CUDA), off, or required"
@@ -139,6 +150,11 @@ class RuntimeConfig:
         for name in _types():
             value = _checked(name, getattr(self, name))
             object.__setattr__(self, name, value)  # as the class is frozen
+
+    @property
+    def graphs(self) -> str:
+        """`cuda_graphs`, or "lazy" where most of them may come after the start."""
+        return "lazy" if self.start == "quick" and self.cuda_graphs == "auto" else self.cuda_graphs
 
     @property
     def max_step_tokens(self) -> int:

@@ -64,6 +64,15 @@ class ImageEncoder:
         if self._batches is not None:
             self._batches.warm_up()
 
+    @property
+    def num_put_off(self) -> int:
+        """Sizes of batches that are still to be captured."""
+        return len(self._batches.put_off) if self._batches is not None else 0
+
+    def capture_more(self, idle: bool) -> bool:
+        """See `Runtime.capture_more`."""
+        return self._batches is not None and self._batches.put_off.do_one(idle)
+
     def _encode(self, images: Sequence[PreparedImage]) -> dict[str, Encoded]:
         wanted = {image.key: image for image in images}
         found = {key: self._remembered[key] for key in wanted if key in self._remembered}
