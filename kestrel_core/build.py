@@ -286,7 +286,7 @@ def open_model(
     known = MODELS.get(config.model)
     default = known.config if known else None
     flashinfer = None
-    if config.start == "quick" and config.runtime == "auto":
+    if config.quick_start and config.runtime == "auto":
         text = (default or MOONDREAM2).text  # a guess where the checkpoint is another's; it costs nothing
         flashinfer = prepare_flashinfer(text, device, dtype, config.flashinfer)
     if device.type == "cuda":

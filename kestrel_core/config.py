@@ -34,7 +34,6 @@ CHOICES = {
     "cuda_graphs": SWITCH,
     "compile": SWITCH,
     "vision_dtype": ("auto", "fp8"),
-    "start": ("whole", "quick"),
 }
 YES_OR_NO = {"1": True, "true": True, "0": False, "false": False}
 
@@ -81,10 +80,9 @@ class RuntimeConfig:
     cuda_graphs: str = _option(
         "auto", "capture steps into graphs at start and replay them: auto (on CUDA), off, or required"
     )
-    start: str = _option(
-        "whole",
-        "whole, or quick (CUDA): FlashInfer is compiled beside all else, and most graphs are captured later, "
-        "in idle moments",
+    quick_start: bool = _option(
+        False,
+        "compile FlashInfer beside all else, and capture most graphs after the start, in idle moments (CUDA)",
     )
     cache_folder: str | None = _option(
         None,
@@ -154,7 +152,7 @@ class RuntimeConfig:
     @property
     def graphs(self) -> str:
         """`cuda_graphs`, or "lazy" where most of them may come after the start."""
-        return "lazy" if self.start == "quick" and self.cuda_graphs == "auto" else self.cuda_graphs
+        return "lazy" if self.quick_start and self.cuda_graphs == "auto" else self.cuda_graphs
 
     @property
     def max_step_tokens(self) -> int:
