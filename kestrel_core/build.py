@@ -232,7 +232,7 @@ def _runtime(
     if model.flashinfer is not None:
         if model.flashinfer.is_alive() and forward is not None:
             compile_text(forward, network, page_size)  # in the time that there is
-            timeline.mark("kernels")
+            timeline.mark("text kernels")
         model.flashinfer.join()
         timeline.mark("FlashInfer's compiler")
     if on_cuda:

@@ -7,7 +7,7 @@ that have to outlive a replay go into tensors which the caller made before the c
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
@@ -22,7 +22,7 @@ class Graphs:
     def __init__(self, device: torch.device, required: bool = False, lazy: bool = False) -> None:
         self.lazy = lazy
         self._required = required
-        self._pool = Pool(torch.cuda.graph_pool_handle())
+        self._pool = torch.cuda.graph_pool_handle()
         self._first: torch.cuda.CUDAGraph | None = None  # it keeps the pool alive
         self._stream = torch.cuda.Stream(device)  # one for all: every stream comes with workspaces of its own
 
@@ -50,7 +50,7 @@ class Graphs:
                 work()
         torch.cuda.current_stream().wait_stream(stream)
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=self._pool.id, stream=stream, capture_error_mode="thread_local"):
+        with torch.cuda.graph(graph, pool=self._pool, stream=stream, capture_error_mode="thread_local"):
             work()
         self._first = self._first or graph
         replay: Work = graph.replay
@@ -67,9 +67,9 @@ class Graphs:
         stream, graph = self._stream, torch.cuda.CUDAGraph()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
-            with torch.cuda.use_mem_pool(self._pool):  # type: ignore[arg-type]
+            with allocating_from(self._pool):
                 work()
-            graph.capture_begin(pool=self._pool.id, capture_error_mode="thread_local")
+            graph.capture_begin(pool=self._pool, capture_error_mode="thread_local")
             try:
                 work()
             finally:
@@ -79,10 +79,19 @@ class Graphs:
         return replay
 
 
-class Pool(NamedTuple):
-    """The handle of a pool, as torch's functions ask for it."""
+@contextmanager
+def allocating_from(pool: Any) -> Iterator[None]:
+    """What this thread allocates comes from the pool of graphs, of which there must be one already.
 
-    id: Any
+    As `torch.cuda.use_mem_pool`, which takes pools of another kind; torch's own compiler does the same.
+    """
+    device = torch.cuda.current_device()
+    torch._C._cuda_beginAllocateCurrentThreadToPool(device, pool)
+    try:
+        yield
+    finally:
+        torch._C._cuda_endAllocateToPool(device, pool)
+        torch._C._cuda_releasePool(device, pool)
 
 
 @contextmanager

@@ -59,10 +59,10 @@ LATENCIES = tuple(Column(f"p{share}_ms", f"P{share} ms") for share in (50, 95, 9
 TTFT_P95 = Column("ttft_p95_ms", "TTFT P95 ms")
 MS = Column("ms", "ms", ",.3f")
 FLOOR = (Column("floor_ms", "floor ms", ",.3f"), Column("of_floor", "of floor", ".0%"))
-KIND_OF_START = (Column("start", "start", ""), Column("cache", "kernels", ""))
+KIND_OF_START = (Column("start", "start", ""), Column("cache", "cache", ""))
 PARTS_OF_START = (
-    *("interpreter", "imports", "device", "tokenizer", "weights", "fast paths", "vision graphs", "kernels"),
-    *("FlashInfer's compiler", "FlashInfer", "step graphs", "largest step", "engine"),
+    *("interpreter", "imports", "device", "tokenizer", "weights", "fast paths", "vision graphs"),
+    *("text kernels", "FlashInfer's compiler", "FlashInfer", "step graphs", "largest step", "engine"),
 )
 STAGES = ("queue", "image_decode", "vision", "prefill", "decode", "delivery")
 COMPUTED = {  # what an engine counts, by its name and by what the tables call it
