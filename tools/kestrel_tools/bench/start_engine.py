@@ -13,8 +13,8 @@ from kestrel_core.protocol.errors import KestrelError
 from kestrel_core.protocol.messages import Event, Finished, Request, Settings
 from kestrel_core.runtime.cuda_runtime import CudaRuntime
 from kestrel_tools.bench.results import Row
-from kestrel_tools.bench.start_run import WAIT_S
 
+WAIT_S = 120.0  # for an answer, and for what is captured later
 SIZES = ((600, 850), (300, 300), (900, 700), (480, 640))  # of pictures, of 9, 1, 13 and 7 crops or so
 
 
