@@ -336,13 +336,13 @@ class CudaRuntime:
     # Between steps
 
     def _put_off_most(self, graphs: Graphs) -> None:
-        """Leave all but a few sizes out of use until they are captured, the largest first."""
+        """Leave all but a few sizes out of use until they are captured. The largest are among the few."""
         first = first_steps(self._sizes)
-        for bucket in reversed(self._buckets):
+        for bucket in self._buckets:
             if bucket.order not in first and bucket.size <= self._max_captured:
                 self._put_off.add(bucket.order, partial(self._capture_late, bucket, graphs))
         self._buckets = [bucket for bucket in self._buckets if bucket.order not in self._put_off]
-        for size in self._readouts.in_use[-2::-1]:
+        for size in self._readouts.in_use[:-1]:
             if size not in FIRST_READ:
                 self._readouts.in_use.remove(size)
                 self._put_off.add(size, partial(self._capture_readouts_late, size, graphs))

@@ -126,7 +126,7 @@ class CropBatches:
             self._stream.synchronize()
 
     def _put_off_most(self) -> None:
-        for size in reversed(self._sizes[:-1]):
+        for size in self._sizes[:-1]:
             if size not in FIRST_CROPS:
                 self._sizes.remove(size)
                 self.put_off.add(size, partial(self._capture_late, size))
