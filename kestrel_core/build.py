@@ -65,6 +65,8 @@ log = logging.getLogger("kestrel")
 
 Progress = Callable[[int, int], None]
 
+LOADING_THREADS = 6  # each fills buffers at some 8 GB/s; more than PCIe takes is for nothing
+
 
 @dataclass(frozen=True)
 class LoadedModel:
@@ -324,7 +326,8 @@ def _load(
         path, tokenizer = files.folder, tokenizer or files.tokenizer
     if config.verify_weights:
         verify_weights(path, progress)
-    return load_model(path, tokenizer, device, dtype, default, progress, timeline)
+    num_threads = LOADING_THREADS if config.quick_start and device.type == "cuda" else 1
+    return load_model(path, tokenizer, device, dtype, default, progress, timeline, num_threads)
 
 
 def load_model(
@@ -335,13 +338,14 @@ def load_model(
     default: MoondreamConfig | None = None,
     progress: Progress | None = None,
     timeline: Timeline | None = None,
+    num_threads: int = 1,
 ) -> LoadedModel:
     """A checkpoint from disk. `tokenizer` is its `tokenizer.json`, if that is not beside the weights."""
     config = load_config(path, default)
     words = Tokenizer.from_file(tokenizer or _folder(path) / "tokenizer.json", config)
     if timeline is not None:
         timeline.mark("tokenizer")
-    network = load_network(path, config, device, dtype, progress)
+    network = load_network(path, config, device, dtype, progress, num_threads)
     return LoadedModel(network, Language(config, words), device)
 
 

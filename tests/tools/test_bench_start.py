@@ -15,8 +15,20 @@ def test_a_start_is_told_by_parts_up_to_its_first_answer(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "start.json"
-    command = ["bench", "start", "--model", "moondream-tiny", "--weights", "checkpoint", "--device", "cpu"]
-    small = ["--cold", "", "--starts", "whole", "--tokens", "2", "--requests", "1", "--json", str(file)]
+    command = ["bench", "start", "--model", "moondream-tiny", "--device", "cpu"]
+    small = [
+        "--cold",
+        "",
+        "--starts",
+        "whole",
+        "--tokens",
+        "2",
+        "--requests",
+        "1",
+        "--saved",
+        "--json",
+        str(file),
+    ]
     assert main([*command, *small]) == 0
     [row] = json.loads(file.read_text())["measured"]
     assert (row["start"], row["cache"], row["graphs"], row["put_off"]) == ("whole", "warm", "off", 0)

@@ -264,6 +264,7 @@ class Start:
     ] = STARTS
     tokens: Annotated[int, Option("of an answer (%(default)s)", metavar="N")] = 8
     requests: Annotated[int, Option("to compare answers (%(default)s)", metavar="N")] = 4
+    saved: Annotated[bool, Option("write random weights to disk first, and load them from there")] = False
 
     def __post_init__(self) -> None:
         if not self.starts and not self.cold:

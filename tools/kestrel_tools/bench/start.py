@@ -10,13 +10,14 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from kestrel_core.config import RuntimeConfig
+from kestrel_core.intake.models import BUNDLED
 from kestrel_core.protocol.errors import EngineFailed
 from kestrel_core.runtime.compiled import FOLDERS
 from kestrel_tools.bench.parts import Start
@@ -29,17 +30,23 @@ def bench_start(run: Start, bench: Bench) -> None:
     rows: list[Row] = []
     with TemporaryDirectory(prefix="kestrel-start-") as made:
         parent = Path(bench.config.cache_folder or made)
-        folder = bench.config.cache_folder
+        folder, config = bench.config.cache_folder, bench.config
+        if run.saved:
+            bench.console.print("writing random weights to disk", highlight=False)
+            started({"config": asdict(config), "save": made}, dict(os.environ))
+            tokenizer = config.tokenizer_path or str(BUNDLED / "tokenizer.json")
+            config = replace(config, weights="checkpoint", model_path=made, tokenizer_path=tokenizer)
         for number, (start, cache) in enumerate(cases(run)):
             if cache == "cold":
                 folder = str(parent / f"cold-{number}")
             bench.console.print(f"a {start} start, {cache}", highlight=False)
-            row = measured(replace(bench.config, quick_start=start == "quick", cache_folder=folder), run)
+            row = measured(replace(config, quick_start=start == "quick", cache_folder=folder), run)
             rows.append({"start": start, "cache": cache, **row})
             compare(rows)
             bench.console.print(f"  ready after {row['ready_s']:.1f} s", highlight=False)
+    weights = "from disk, in the page cache" if config.weights == "checkpoint" else "random"
     workload = {
-        "seconds": "from the start of the process, weights in the page cache or random",
+        "seconds": f"from the start of the process; weights {weights}",
         "answers": f"of {run.tokens} tokens, each about a new picture, one by one",
     }
     bench.finish("start", bench.config, workload, rows)
@@ -55,15 +62,16 @@ def measured(config: RuntimeConfig, run: Start) -> Row:
     environment = {name: text for name, text in os.environ.items() if name not in FOLDERS}
     if config.cache_folder is None:
         environment = dict(os.environ)
-    task: dict[str, Any] = {
-        "config": asdict(config),
-        "tokens": run.tokens,
-        "requests": run.requests,
-        "began_s": time.monotonic(),
-    }
+    asked = {"config": asdict(config), "tokens": run.tokens, "requests": run.requests}
+    row: Row = json.loads(started(asked, environment).splitlines()[-1])
+    return row
+
+
+def started(task: Mapping[str, Any], environment: Mapping[str, str]) -> str:
+    """What a process prints that does this task."""
     done = subprocess.run(
         [sys.executable, "-m", "kestrel_tools.bench.start_run"],
-        input=json.dumps(task),
+        input=json.dumps({**task, "began_s": time.monotonic()}),
         stdout=subprocess.PIPE,
         text=True,
         env=environment,
@@ -72,8 +80,7 @@ def measured(config: RuntimeConfig, run: Start) -> Row:
     )
     if done.returncode != 0:
         raise EngineFailed(f"the process that was started ended with {done.returncode}")
-    row: Row = json.loads(done.stdout.splitlines()[-1])
-    return row
+    return done.stdout
 
 
 def compare(rows: Sequence[Row]) -> None:

@@ -3,12 +3,17 @@
 import queue
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
+from safetensors.torch import save_file
 
 from kestrel_core.build import Engine, build_engine
 from kestrel_core.config import RuntimeConfig
+from kestrel_core.intake.models import find_model
+from kestrel_core.moondream.loading import parse_device, random_network
 from kestrel_core.protocol.errors import KestrelError
 from kestrel_core.protocol.messages import Event, Finished, Request, Settings
 from kestrel_core.runtime.cuda_runtime import CudaRuntime
@@ -47,6 +52,15 @@ def observed(task: Mapping[str, Any], parts: dict[str, float]) -> Row:
     }
     engine.close()
     return row
+
+
+def save(task: Mapping[str, Any]) -> None:
+    """Random weights into a folder, as a checkpoint that a start can load."""
+    config = RuntimeConfig(**task["config"])
+    device = parse_device(config.device)
+    network = random_network(find_model(config.model).config, device, torch.bfloat16, config.seed)
+    tensors = {name: weight.data.cpu() for name, weight in network.named_parameters()}
+    save_file(tensors, Path(task["save"]) / "model.safetensors")
 
 
 class CaptureWatch:

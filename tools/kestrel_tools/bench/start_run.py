@@ -13,9 +13,11 @@ BEGAN_S = time.monotonic()
 
 def main() -> None:
     task = json.loads(sys.stdin.read())
-    from kestrel_tools.bench.start_engine import observed  # torch, and all of the engine, come with it
+    from kestrel_tools.bench.start_engine import observed, save  # torch, and all of the engine, come with it
 
     imported_s = time.monotonic()
+    if "save" in task:
+        return save(task)
     parts = {"interpreter": BEGAN_S - task["began_s"], "imports": imported_s - BEGAN_S}
     print(json.dumps(observed(task, parts)), flush=True)
 
