@@ -327,7 +327,9 @@ def _load(
     if config.verify_weights:
         verify_weights(path, progress)
     num_threads = LOADING_THREADS if config.quick_start and device.type == "cuda" else 1
-    return load_model(path, tokenizer, device, dtype, default, progress, timeline, num_threads)
+    return load_model(
+        path, tokenizer, device, dtype, default, progress, timeline=timeline, num_threads=num_threads
+    )
 
 
 def load_model(
@@ -345,7 +347,7 @@ def load_model(
     words = Tokenizer.from_file(tokenizer or _folder(path) / "tokenizer.json", config)
     if timeline is not None:
         timeline.mark("tokenizer")
-    network = load_network(path, config, device, dtype, progress, num_threads)
+    network = load_network(path, config, device, dtype, progress, num_threads=num_threads)
     return LoadedModel(network, Language(config, words), device)
 
 

@@ -45,7 +45,7 @@ def load_network(
     num_threads: int = 1,
 ) -> Moondream:
     network = _without_weights(config)
-    load_weights(network, config, open_checkpoint(path), device, dtype, progress, num_threads)
+    load_weights(network, config, open_checkpoint(path), device, dtype, progress, num_threads=num_threads)
     return network
 
 

@@ -14,7 +14,11 @@ from pathlib import Path
 
 log = logging.getLogger("kestrel")
 
-FOLDERS = {"TRITON_CACHE_DIR": "kernels", "FLASHINFER_WORKSPACE_BASE": "flashinfer"}
+FOLDERS = {  # by the variable that says where
+    "TRITON_CACHE_DIR": "kernels",
+    "FLASHINFER_WORKSPACE_BASE": "flashinfer",
+    "CUBIN_CACHE_DIR": "cubins",
+}
 COMPILERS = ("torch", "triton", "flashinfer-python")
 
 

@@ -14,6 +14,7 @@ def test_both_libraries_keep_what_they_compile_in_a_folder_of_these_versions(tmp
     assert environment == {
         "TRITON_CACHE_DIR": str(place / "kernels"),
         "FLASHINFER_WORKSPACE_BASE": str(place / "flashinfer"),
+        "CUBIN_CACHE_DIR": str(place / "cubins"),
     }
     assert "torch-" in versions() and "/" not in versions()
 

@@ -57,6 +57,7 @@ class Upload:
             self._sent[self._current].record()
 
     def finish(self) -> None:
+        """Wait until all is there."""
         if self._stream is not None:
             self._stream.synchronize()
 
@@ -64,16 +65,18 @@ class Upload:
 def side_by_side(
     do: Callable[[Upload, Job], Done], jobs: Iterable[Job], device: torch.device, num_threads: int
 ) -> Iterator[Done]:
-    """`do` every job, in so many threads, and yield the results in order. All is copied at the end."""
-    uploads, made = SimpleQueue[Upload](), [Upload(device) for _ in range(num_threads)]
-    for upload in made:
-        uploads.put(upload)
+    """`do` every job, in so many threads, and yield the results in order."""
+    uploads = SimpleQueue[Upload]()
+    for _ in range(num_threads):
+        uploads.put(Upload(device))
 
     def one(job: Job) -> Done:
         upload = uploads.get()
         try:
             with torch.no_grad(), upload.on_stream():
-                return do(upload, job)
+                done = do(upload, job)
+            upload.finish()  # whoever takes the result may use it on any stream
+            return done
         finally:
             uploads.put(upload)
 
@@ -85,5 +88,3 @@ def side_by_side(
                 yield waiting.pop(0).result()
         for future in waiting:
             yield future.result()
-    for upload in made:
-        upload.finish()
