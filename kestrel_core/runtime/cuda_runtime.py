@@ -31,6 +31,7 @@ from kestrel_core.runtime.buckets import Bucket, find_bucket, first_steps, most_
 from kestrel_core.runtime.feeds import Feeds
 from kestrel_core.runtime.graphs import Graphs
 from kestrel_core.runtime.kv_cache import KVCache
+from kestrel_core.runtime.memory import keep_slack
 from kestrel_core.runtime.page_tables import PageTables
 from kestrel_core.runtime.put_off import PutOff
 from kestrel_core.runtime.readouts.batched import Form
@@ -317,6 +318,9 @@ class CudaRuntime:
             step = largest_step(self._model.config, step_tokens, self.num_pages, self.page_size, adapter)
             self.launch(step).collect()
         self.encode_image.num_encoded = 0
+        keep_slack(self._device)
+        with self.encode_image.on_its_stream():
+            keep_slack(self._device)
         self.planned_bytes = self.used_bytes + self.num_put_off * GRAPH_BYTES
         timeline.mark("largest step")
 

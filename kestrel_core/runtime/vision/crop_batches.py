@@ -9,6 +9,7 @@ import logging
 from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from threading import Lock
 from time import perf_counter
@@ -98,6 +99,10 @@ class CropBatches:
         """How many sizes of batches are captured, and how many there are."""
         return len(self._captured), len(batch_sizes(self._max_crops))
 
+    def on_its_stream(self) -> AbstractContextManager[object]:
+        context: AbstractContextManager[object] = torch.cuda.stream(self._stream)
+        return context
+
     @torch.inference_mode()
     def warm_up(self) -> None:
         """Run every size once, the largest first, and capture it where that is wanted. Only once for all
@@ -108,7 +113,7 @@ class CropBatches:
         self._is_warm = True
         if self._graphs is not None and self._graphs.lazy:
             self._put_off_most()
-        with torch.cuda.stream(self._stream):
+        with self.on_its_stream():
             for size in reversed(self._sizes):
                 if self._graphs is not None:
                     try:
@@ -134,7 +139,7 @@ class CropBatches:
     @torch.inference_mode()
     def _capture_late(self, size: int) -> None:
         assert self._graphs is not None
-        with torch.cuda.stream(self._stream):
+        with self.on_its_stream():
             self._captured[size] = self._graphs.capture(partial(self._encode_batch, size))
         insort(self._sizes, size)
 
@@ -154,7 +159,7 @@ class CropBatches:
     def _run(self, images: Sequence[PreparedImage]) -> list[Encoded]:
         tilings = [image.tiling for image in images]
         count, began_s = sum(map(num_crops, tilings)), perf_counter()
-        with torch.cuda.stream(self._stream):
+        with self.on_its_stream():
             began = self._event()
             if count <= self._max_crops:
                 features = self._features
