@@ -180,6 +180,8 @@ class CudaRuntime:
         return len(self._put_off) + self.encode_image.num_put_off
 
     def capture_more(self, idle: bool) -> bool:
+        if not self.num_put_off:  # between most steps, which should not pay for this
+            return False
         with self._current_device():
             return self._put_off.do_one(idle) or self.encode_image.capture_more(idle)
 
