@@ -4,6 +4,7 @@ Prints one JSON line: seconds by part, when the first answer came, what was left
 compared with another start's. Nothing that takes long is imported before the clock was read.
 """
 
+import gc
 import json
 import sys
 import time
@@ -13,8 +14,11 @@ BEGAN_S = time.monotonic()
 
 def main() -> None:
     task = json.loads(sys.stdin.read())
+    gc.disable()  # as where the engine serves
     from kestrel_tools.bench.start_engine import observed, save  # torch, and all of the engine, come with it
 
+    gc.freeze()
+    gc.enable()
     imported_s = time.monotonic()
     if "save" in task:
         return save(task)
