@@ -46,7 +46,7 @@ def test_cold_starts_find_an_empty_folder_and_warm_ones_what_the_last_left(
     def measured(config: start.RuntimeConfig, run: Start) -> Row:
         seen.append((config.quick_start, config.cache_folder))
         same = {"first": ["a"], "later": ["b"] if len(seen) < 4 else ["c"]}
-        return {"ready_s": 1.0, "first_answer_s": 1.0, "answers": same}
+        return {"parts": {}, "ready_s": 1.0, "first_answer_s": 1.0, "answers": same}
 
     monkeypatch.setattr(start, "measured", measured)
     file = tmp_path / "start.json"

@@ -43,7 +43,9 @@ def bench_start(run: Start, bench: Bench) -> None:
             row = measured(replace(config, quick_start=start == "quick", cache_folder=folder), run)
             rows.append({"start": start, "cache": cache, **row})
             compare(rows)
-            bench.console.print(f"  ready after {row['ready_s']:.1f} s", highlight=False)
+            parts = ", ".join(f"{name} {spent_s:.2f}" for name, spent_s in row["parts"].items())
+            told = f"  ready after {row['ready_s']:.2f} s ({parts}), first answer after "
+            bench.console.print(f"{told}{row['first_answer_s']:.2f}", highlight=False, soft_wrap=True)
     weights = "from disk, in the page cache" if config.weights == "checkpoint" else "random"
     workload = {
         "seconds": f"from the start of the process; weights {weights}",
