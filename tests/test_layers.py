@@ -132,6 +132,7 @@ HOUSES = {
     "kestrel_tools": "tools",
     "adapter_stages": "tools",
     "kernel_stages": "tools",
+    "vision_attention_tiles": "tools",
     "client": "client",
     "gateway": "gateway",
     "tools": "tools",

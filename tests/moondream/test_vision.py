@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tiny import tiny_config, tiny_model
 from torch import Tensor
 
+from kestrel_core.moondream import fast_vision
 from kestrel_core.moondream.config import MOONDREAM2, VisionConfig
 from kestrel_core.moondream.fast_vision import FastVision, deviation
 from kestrel_core.moondream.ops import plain
@@ -148,3 +149,24 @@ def test_float8_deviates_a_little() -> None:
     other = FastVision(vision, plain, float8=True)
     assert 1e-3 < deviation(vision, other, noise(2, 28, 28, 3)) < 0.1
     assert deviation(vision, FastVision(vision, plain), noise(2, 28, 28, 3)) < 0.02
+
+
+def test_our_own_attention_is_used_where_it_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    vision = tiny_model(TINY).vision
+    calls: list[int] = []
+
+    def ours(qkv: Tensor, num_crops: int, num_heads: int) -> Tensor:
+        calls.append(num_crops)
+        return fast_vision.attend(qkv, num_crops, num_heads)
+
+    monkeypatch.setattr(fast_vision, "our_attention", lambda vision: ours)
+    fast = FastVision(vision, plain, attention="ours")
+    assert fast.attention == "ours" and deviation(vision, fast, noise(3, 28, 28, 3)) < 1e-5
+    assert calls == [3] * TINY.vision.enc_n_layers
+    assert FastVision(vision, plain, attention="cudnn").attention == "cudnn"
+
+
+def test_torch_attends_where_our_own_cannot() -> None:
+    vision = tiny_model(TINY).vision
+    fast = FastVision(vision, plain, attention="ours")
+    assert fast.attention == "default" and deviation(vision, fast, noise(3, 28, 28, 3)) < 1e-5

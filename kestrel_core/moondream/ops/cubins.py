@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+Value = ctypes.c_void_p | ctypes.c_int | ctypes.c_float  # an argument of a kernel
+
 COMPILE_S = 120.0
 BFLOAT16 = 9  # CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
 L2_128_BYTES = 2  # CU_TENSOR_MAP_L2_PROMOTION_L2_128B
@@ -29,7 +31,7 @@ class CannotBuild(RuntimeError):
 
 
 class Box(NamedTuple):
-    """How copies cut a tensor: its sizes and the bytes between rows, the fastest first, and what a copy takes."""
+    """How copies cut a tensor: its sizes and steps in bytes, the fastest first, and the sizes of a copy."""
 
     sizes: tuple[int, ...]
     strides: tuple[int, ...]  # of all dimensions but the first, whose elements touch
@@ -157,7 +159,7 @@ class Kernel:
         driver.call("cuFuncSetAttribute", self._function, MAX_DYNAMIC_SHARED_BYTES, self._shared_bytes)
 
     def launch(
-        self, blocks: int, threads: int, stream: int, addresses: Sequence[int], *values: ctypes._SimpleCData
+        self, blocks: int, threads: int, stream: int, addresses: Sequence[int], *values: Value
     ) -> None:
         """`addresses` are of arguments in memory, which come first; the launch copies them."""
         all_of_them = [*addresses, *(ctypes.addressof(value) for value in values)]

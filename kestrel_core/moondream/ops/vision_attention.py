@@ -103,7 +103,8 @@ def _product(name: str, columns: int, held: bool, across: bool) -> str:
     return (
         f"__device__ __forceinline__ void {name}(float (&d)[{count}], {parameters}, u64 b, bool add) {{\n"
         f'  asm volatile("{{ .reg .pred p; setp.ne.b32 p, %{b + 1}, 0; "\n'
-        f'    "wgmma.mma_async.sync.aligned.m64n{columns}k16.f32.bf16.bf16 {{{d}}}, {a}, %{b}, p, 1, 1, {ways}; }}"\n'
+        f'    "wgmma.mma_async.sync.aligned.m64n{columns}k16.f32.bf16.bf16 {{{d}}}, "\n'
+        f'    "{a}, %{b}, p, 1, 1, {ways}; }}"\n'
         f"    : {outputs} : {', '.join(inputs)});\n}}\n"
     )
 
@@ -133,7 +134,7 @@ def num_units(shape: Shape, tiles: Tiles, num_crops: int) -> int:
 
 
 class VisionAttention:
-    """`fast_vision.attend`, for one shape. With float8, results are in e4m3 and `scale` multiplied them before."""
+    """`fast_vision.attend` for one shape. With float8, results are multiplied by `scale` and are e4m3."""
 
     def __init__(
         self, shape: Shape, device: torch.device, tiles: Tiles | None = None, float8: bool = False

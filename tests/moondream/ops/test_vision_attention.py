@@ -1,4 +1,4 @@
-"""The kernel of heads of 72, run on a CPU by an emulation of Hopper's instructions, against plain attention."""
+"""The kernel for heads of 72, run on a CPU by an emulation of Hopper's instructions."""
 
 import shutil
 import struct
@@ -11,8 +11,18 @@ import torch
 from torch import Tensor
 
 from kestrel_core.moondream.fast_vision import attend
-from kestrel_core.moondream.ops.cubins import SWIZZLES
-from kestrel_core.moondream.ops.vision_attention import FOLDER, NAME, Shape, Tiles, boxes, macros, num_units
+from kestrel_core.moondream.ops.cubins import SWIZZLES, CannotBuild
+from kestrel_core.moondream.ops.vision_attention import (
+    FOLDER,
+    NAME,
+    Shape,
+    Tiles,
+    boxes,
+    check,
+    macros,
+    num_units,
+    source,
+)
 
 HERE = Path(__file__).parent
 SHAPE = Shape(num_heads=2, head_dim=72, num_patches=421)
@@ -21,11 +31,8 @@ SHAPE = Shape(num_heads=2, head_dim=72, num_patches=421)
 def emulate(tmp_path: Path, shape: Shape, tiles: Tiles, qkv: Tensor, num_crops: int, blocks: int) -> Tensor:
     program, numbers, given, made = (tmp_path / name for name in ("program", "maps", "qkv", "made"))
     defined = [f"-D{name}={value}" for name, value in macros(shape, tiles).items()]
-    subprocess.run(
-        ["g++", "-O2", "-std=c++17", "-w", *defined, f"-I{FOLDER}", f"-I{HERE}", "-o", program]
-        + [HERE / f"run_{NAME}.cpp"],
-        check=True,
-    )
+    options = ["-O2", "-std=c++17", "-w", *defined, f"-I{FOLDER}", f"-I{HERE}"]
+    subprocess.run(["g++", *options, "-o", program, HERE / f"run_{NAME}.cpp"], check=True)
     numbers.write_bytes(
         b"".join(
             struct.pack("12Q", *box.sizes, *box.strides, *box.box, SWIZZLES[box.swizzle])
@@ -59,3 +66,33 @@ def test_the_kernel_computes_attention(tmp_path: Path, tiles: Tiles) -> None:
     assert made.isfinite().all()
     assert (made - expected).square().mean().sqrt() < 5e-3 * expected.square().mean().sqrt()
     assert (made - expected).abs().max() < 0.03
+
+
+def test_only_hopper_and_heads_of_some_64_columns_are_served() -> None:
+    check(SHAPE, (9, 0))
+    for shape, capability in [
+        (SHAPE, (8, 9)),
+        (SHAPE, (10, 0)),
+        (replace(SHAPE, head_dim=64), (9, 0)),
+        (replace(SHAPE, head_dim=76), (9, 0)),
+        (replace(SHAPE, num_patches=300), (9, 0)),
+    ]:
+        with pytest.raises(CannotBuild):
+            check(shape, capability)
+
+
+def test_other_choices_are_other_sources() -> None:
+    made = {
+        source(SHAPE, Tiles()),
+        source(SHAPE, Tiles(keys=96)),
+        source(SHAPE, Tiles(), float8=True),
+        source(replace(SHAPE, num_heads=3), Tiles()),
+    }
+    assert len(made) == 4
+
+
+def test_copies_are_cut_out_of_the_packed_product() -> None:
+    for box in boxes(Shape(16, 72, 729), Tiles(), num_crops=5):
+        assert box.sizes == (72, 48, 729, 5)
+        assert box.strides == (144, 6912, 729 * 6912)
+        assert 2 * box.box[0] == box.swizzle and box.box[1] == box.box[3] == 1

@@ -1,0 +1,266 @@
+"""Which tiles make the vision encoder's own attention fastest on this GPU, and whether they compute it right.
+
+For those who work on `vision_attention.cu`: `python tools/vision_attention_tiles.py`, which needs a Hopper
+GPU and nvcc. Every choice of tiles is compiled, held against float64 and float32 attention of fresh numbers,
+and timed beside torch's through cuDNN. A kernel that hangs or breaks the device's context ends its process
+alone. `--encode` measures whole encoders instead.
+"""
+
+import argparse
+import json
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, fields, replace
+from functools import partial
+from time import perf_counter, sleep
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from kernel_stages import Case, Place, Work, floor_ms
+from kestrel_core.moondream.checkpoint.weights import random_weights
+from kestrel_core.moondream.config import MOONDREAM2
+from kestrel_core.moondream.fast_vision import AttentionBackend, FastVision, attend, attention_by, deviation
+from kestrel_core.moondream.model import Moondream
+from kestrel_core.moondream.ops.choose import choose_fused
+from kestrel_core.moondream.ops.cubins import CannotBuild, build
+from kestrel_core.moondream.ops.vision_attention import NAME, Shape, Tiles, VisionAttention, source
+
+CONFIG = MOONDREAM2.vision
+SHAPE = Shape(CONFIG.enc_n_heads, CONFIG.enc_dim // CONFIG.enc_n_heads, CONFIG.num_patches)
+CHECKED_CROPS = (1, 2, 9, 36, 56)
+TIMED_CROPS = (9, 36, 56)
+ENCODED_CROPS = (9, 37, 56)
+CLOSE = 5e-3  # RMS of the difference over the RMS: weights and results are rounded to bfloat16
+PATIENCE_S = 3.0
+SECONDS = 0.1
+FLOAT8_SCALE = 16.0
+
+THREE = Tiles()
+TWO = Tiles(consumers=2, keys=128, stages=3, queries_held=True, overlap=2)
+CHOICES = (
+    THREE,
+    replace(THREE, turns=False),
+    replace(THREE, overlap=0, turns=False),
+    replace(THREE, overlap=0, queries_held=True, turns=False),
+    replace(THREE, overlap=0, queries_held=True),
+    replace(THREE, overlap=0, turns=False, value_width=80),
+    replace(THREE, value_span=64),
+    replace(THREE, overlap=0, turns=False, value_span=32, value_width=80),
+    replace(THREE, value_span=32, stages=4),
+    replace(THREE, stages=2),
+    replace(THREE, keys=96, stages=4, overlap=2),
+    replace(THREE, keys=96, stages=4, overlap=2, turns=False),
+    replace(THREE, keys=96, stages=4, queries_held=True),
+    replace(THREE, keys=112),
+    replace(THREE, keys=80, stages=4, overlap=2),
+    replace(THREE, keys=64, stages=4, overlap=2, queries_held=True),
+    TWO,
+    replace(TWO, turns=False),
+    replace(TWO, overlap=1),
+    replace(TWO, keys=144),
+    replace(TWO, keys=160),
+    replace(TWO, keys=176, stages=2, queries_held=False),
+    replace(TWO, keys=96, stages=4),
+)
+
+Report = Callable[[dict[str, Any]], None]
+
+
+def label(tiles: Tiles) -> str:
+    return " ".join(f"{field.name[:5]}={int(getattr(tiles, field.name))}" for field in fields(Tiles))
+
+
+def flops(num_crops: int) -> float:
+    """Of two products, of real columns."""
+    return 4.0 * num_crops * SHAPE.num_heads * SHAPE.num_patches**2 * SHAPE.head_dim
+
+
+def numbers(num_crops: int, seed: int) -> Tensor:
+    """Packed q, k and v, of another size in every crop: softmax is flat in some and sharp in others."""
+    generator = torch.Generator("cuda").manual_seed(seed)
+    shape = num_crops, SHAPE.num_patches, 3 * SHAPE.dim
+    sizes = torch.linspace(0.5, 2.5, num_crops, device="cuda")[:, None, None]
+    return (torch.randn(shape, device="cuda", generator=generator) * sizes).bfloat16().flatten(0, 1)
+
+
+def expected_of(qkv: Tensor, num_crops: int) -> Tensor:
+    wide = qkv.double() if num_crops <= 2 else qkv.float()
+    with sdpa_kernel(SDPBackend.MATH):
+        return attend(wide, num_crops, SHAPE.num_heads)
+
+
+def poisoned(call: Callable[[], Tensor], size: tuple[int, int], dtype: torch.dtype) -> Tensor:
+    """The result, in memory that held no numbers: what is not written shows."""
+    poison = torch.full(size, float("nan"), device="cuda").to(dtype)
+    pointer = poison.data_ptr()
+    del poison
+    made = call()
+    if made.data_ptr() != pointer:
+        print("the result came to lie elsewhere, so unwritten elements might not show", file=sys.stderr)
+    return made
+
+
+def wait_or_leave(report: Report, index: int) -> None:
+    done = torch.cuda.Event()
+    done.record()
+    end = perf_counter() + PATIENCE_S
+    while not done.query():
+        if perf_counter() > end:
+            report({"index": index, "failure": "hangs"})
+            os._exit(3)
+        sleep(0.001)
+
+
+@torch.inference_mode()
+def work(choices: dict[int, Tiles], report: Report) -> None:
+    """Check and time the choices, and torch's own where there is a None among them."""
+    device = torch.device("cuda")
+    place = Place(device, torch.bfloat16, SECONDS)
+    inputs = {count: numbers(count, seed=count) for count in CHECKED_CROPS}
+    expected = {count: expected_of(qkv, count) for count, qkv in inputs.items()}
+
+    def time(name: str, call: Callable[[Tensor, int, int], Tensor]) -> dict[int, float]:
+        times = {}
+        for count in TIMED_CROPS:
+            floor = floor_ms(2.0 * 4 * len(inputs[count]) * SHAPE.dim, flops(count))
+            way: dict[str, Work] = {name: partial(call, inputs[count], count, SHAPE.num_heads)}
+            [one] = place.measured(Case("vision attention", count, floor, way))
+            times[count] = one.ms
+        return times
+
+    with attention_by("cudnn"):
+        report({"index": -1, "name": "cuDNN", "ms": time("cuDNN", attend)})
+    for index, tiles in choices.items():
+        try:
+            ours = VisionAttention(SHAPE, device, tiles)
+        except CannotBuild as error:
+            report({"index": index, "failure": str(error)[:300]})
+            continue
+        worst = 0.0
+        for count, qkv in inputs.items():
+            size = len(qkv), SHAPE.dim
+            made = poisoned(partial(ours, qkv, count, SHAPE.num_heads), size, torch.bfloat16)
+            wait_or_leave(report, index)
+            worst = max(worst, distance(made, expected[count]))
+        report({"index": index, "distance": worst, "ms": time("ours", ours)})
+
+
+@torch.inference_mode()
+def check_float8() -> float:
+    """How far results in e4m3 are from the rounded ones."""
+    ours = VisionAttention(SHAPE, torch.device("cuda"), float8=True)
+    qkv = numbers(9, seed=1)
+    rounded = (expected_of(qkv, 9) * FLOAT8_SCALE).clamp(-448, 448).to(torch.float8_e4m3fn)
+    return distance(ours(qkv, 9, SHAPE.num_heads, FLOAT8_SCALE).float(), rounded.float())
+
+
+def distance(made: Tensor, expected: Tensor) -> float:
+    difference = made.to(expected.dtype) - expected
+    return float(difference.square().mean().sqrt() / expected.square().mean().sqrt())
+
+
+@torch.inference_mode()
+def encode() -> Iterator[str]:
+    """Whole encoders with cuDNN's attention and with ours."""
+    device = torch.device("cuda")
+    place = Place(device, torch.bfloat16, 4 * SECONDS)
+    with torch.device("meta"):
+        model = Moondream(replace(MOONDREAM2, text=replace(MOONDREAM2.text, n_layers=0)))
+    random_weights(model, device, torch.bfloat16, seed=0)
+    fused = choose_fused(device)
+    names: tuple[AttentionBackend, ...] = ("cudnn", "ours")
+    encoders = {name: FastVision(model.vision, fused, attention=name) for name in names}
+    crops = torch.randint(0, 256, (max(ENCODED_CROPS), 378, 378, 3), dtype=torch.uint8, device=device)
+    for name, encoder in encoders.items():
+        off = deviation(model.vision, encoder, crops[:9])
+        yield f"{name} (is {encoder.attention}): features are off the plain encoder's by {off:.4f} of the RMS"
+    for count in ENCODED_CROPS:
+        ways: dict[str, Work] = {name: partial(encoder, crops[:count]) for name, encoder in encoders.items()}
+        for one in place.measured(Case("vision encoder", count, 0.0, ways)):
+            speed = f"{one.ms:8.3f} ms, {1e3 * count / one.ms:6.0f} crops/s"
+            yield f"vision encoder {count:3} crops, {one.variant:6} {speed}"
+
+
+def supervise(choices: Sequence[Tiles]) -> dict[int, dict[str, Any]]:
+    """Work in a process of its own, and in another one with the rest where that breaks."""
+    found: dict[int, dict[str, Any]] = {}
+    left = dict(enumerate(choices))
+    while left:
+        given = json.dumps({index: asdict(tiles) for index, tiles in left.items()})
+        worker = subprocess.Popen(
+            [sys.executable, __file__, "--work", given], stdout=subprocess.PIPE, text=True
+        )
+        assert worker.stdout is not None
+        for line in worker.stdout:
+            told = json.loads(line)
+            found[told["index"]] = told
+            left.pop(told["index"], None)
+        if worker.wait() and left:
+            index, tiles = next(iter(left.items()))
+            if found.get(index, {}).get("failure") is None and worker.returncode != 3:
+                found[index] = {"index": index, "failure": f"ended its process ({worker.returncode})"}
+                left.pop(index)
+                print(f"{label(tiles)} ended its process", file=sys.stderr, flush=True)
+    return found
+
+
+def prepare(choices: Sequence[Tiles]) -> float:
+    """Compile all of them, as many at a time as there are cores."""
+    began = perf_counter()
+
+    def one(tiles: Tiles) -> None:
+        try:
+            build(source(SHAPE, tiles), NAME)
+        except CannotBuild as error:
+            print(f"{label(tiles)}: {error}", file=sys.stderr, flush=True)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(one, choices))
+    return perf_counter() - began
+
+
+def print_table(choices: Sequence[Tiles], found: dict[int, dict[str, Any]]) -> None:
+    def speeds(told: dict[str, Any]) -> str:
+        return "  ".join(
+            f"{flops(int(count)) / ms / 1e9:4.0f} ({ms:.3f})" for count, ms in told.get("ms", {}).items()
+        )
+
+    def rank(index: int) -> float:
+        return float(found.get(index, {}).get("ms", {}).get("56", 1e9))
+
+    print(f"TFLOP/s (ms) at {TIMED_CROPS} crops, and the RMS of errors over the RMS of results")
+    print(f"{'cuDNN':95} {speeds(found.get(-1, {}))}")
+    for index in sorted(range(len(choices)), key=rank):
+        told = found.get(index, {"failure": "not reached"})
+        wrong = "" if told.get("distance", 0.0) < CLOSE else "  WRONG"
+        end = told.get("failure") or f"{speeds(told)}  {told['distance']:.1e}{wrong}"
+        print(f"{label(choices[index]):95} {end}")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--work", help=argparse.SUPPRESS)
+    parser.add_argument("--encode", action="store_true")
+    asked = parser.parse_args(arguments)
+    logging.basicConfig(level=logging.INFO)
+    if asked.work is not None:
+        given = {int(index): Tiles(**tiles) for index, tiles in json.loads(asked.work).items()}
+        work(given, lambda told: print(json.dumps(told), flush=True))
+    elif asked.encode:
+        print(f"float8 results are off by {check_float8():.4f} of the RMS")
+        for line in encode():
+            print(line, flush=True)
+    else:
+        print(f"compiled in {prepare(CHOICES):.1f} s", flush=True)
+        print_table(CHOICES, supervise(CHOICES))
+
+
+if __name__ == "__main__":
+    main()
