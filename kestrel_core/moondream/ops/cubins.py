@@ -142,21 +142,16 @@ class TensorMaps:
 
 
 class Kernel:
-    """One function of a cubin. The source tells the bytes of shared memory in a variable `shared_bytes`."""
+    """One function of a cubin, whose blocks have so many bytes of shared memory."""
 
-    def __init__(self, driver: Driver, cubin: bytes, name: str) -> None:
+    def __init__(self, driver: Driver, cubin: bytes, name: str, shared_bytes: int) -> None:
         self._driver = driver
         self._cubin = cubin  # the driver may read it later
+        self._shared_bytes = shared_bytes
         self._module, self._function = ctypes.c_void_p(), ctypes.c_void_p()
         driver.call("cuModuleLoadData", ctypes.byref(self._module), cubin)
         driver.call("cuModuleGetFunction", ctypes.byref(self._function), self._module, name.encode())
-        at, size, shared = ctypes.c_uint64(), ctypes.c_size_t(), ctypes.c_int()
-        driver.call(
-            "cuModuleGetGlobal_v2", ctypes.byref(at), ctypes.byref(size), self._module, b"shared_bytes"
-        )
-        driver.call("cuMemcpyDtoH_v2", ctypes.byref(shared), at, ctypes.c_size_t(4))
-        self._shared_bytes = shared.value
-        driver.call("cuFuncSetAttribute", self._function, MAX_DYNAMIC_SHARED_BYTES, self._shared_bytes)
+        driver.call("cuFuncSetAttribute", self._function, MAX_DYNAMIC_SHARED_BYTES, shared_bytes)
 
     def launch(
         self, blocks: int, threads: int, stream: int, addresses: Sequence[int], *values: Value

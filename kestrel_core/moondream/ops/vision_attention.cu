@@ -16,7 +16,7 @@
 //   VALUE_SPAN   bytes of a row of v that lie together in shared memory: 32, 64 or 128
 //   VALUE_WIDTH  columns of the second product: 72 or 80
 //   FLOAT8       results are rounded to e4m3 under a scale, not to bfloat16
-// and HEADS, PATCHES and WIDTH, which are the encoder's. The instructions are in hopper.cuh.
+// and HEADS, PATCHES, WIDTH and SCALE, which are the encoder's, and SHARED_BYTES, which a block has. The instructions are in hopper.cuh.
 
 static_assert(WIDTH > 64 && WIDTH <= 80 && WIDTH % 8 == 0, "a head is 64 columns and a tail of at most 16");
 static_assert(KEYS % 16 == 0 && KEYS <= 256, "a tile of keys is a box of the copies and a multiple of a product's depth");
@@ -45,8 +45,7 @@ constexpr int kStage = kValueStart + aligned(kValueBoxes * kValueBox);
 constexpr int kStagesStart = kQueryStages * kQueryStage;
 constexpr int kBarriersStart = kStagesStart + STAGES * kStage;
 constexpr int kSharedBytes = kBarriersStart + 8 * (2 * kQueryStages + 4 * STAGES) + 1024;  // 1024 to align them
-extern "C" { __constant__ int shared_bytes = kSharedBytes; }  // for the host
-static_assert(kSharedBytes <= 232448, "a block has 227 KiB");
+static_assert(kSharedBytes <= SHARED_BYTES, "a block has 227 KiB");
 
 constexpr int kThreads = 128 * (CONSUMERS + 1);
 constexpr float kLog2E = 1.4426950408889634f;

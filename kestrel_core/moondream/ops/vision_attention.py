@@ -18,6 +18,7 @@ from kestrel_core.moondream.ops.cubins import Box, CannotBuild, Driver, Kernel, 
 FOLDER = Path(__file__).parent
 NAME = "vision_attention"
 MAIN_COLUMNS, TAIL_COLUMNS = 64, 16  # of a head: the parts of q and k that are copied
+SHARED_BYTES = 232448  # all that a block can have: there is one at a time on a multiprocessor
 MAX_MAPS = 256  # that are kept: graphs have a few addresses, and steps without graphs come back to theirs
 
 
@@ -72,6 +73,7 @@ def macros(shape: Shape, tiles: Tiles, float8: bool = False) -> dict[str, str]:
         "VALUE_SPAN": tiles.value_span,
         "VALUE_WIDTH": tiles.value_width,
         "FLOAT8": int(float8),
+        "SHARED_BYTES": SHARED_BYTES,
     }
     return {name: str(value) for name, value in numbers.items()} | {
         "SCALE": f"{1 / math.sqrt(shape.head_dim):.9g}f"
@@ -146,7 +148,8 @@ class VisionAttention:
         self._blocks = torch.cuda.get_device_properties(device).multi_processor_count
         self._driver = Driver()
         torch.cuda.current_stream(device).synchronize()  # makes the context, if nothing has yet
-        self._kernel = Kernel(self._driver, build(source(shape, self._tiles, float8), NAME), NAME)
+        cubin = build(source(shape, self._tiles, float8), NAME)
+        self._kernel = Kernel(self._driver, cubin, NAME, SHARED_BYTES)
         self._maps: OrderedDict[tuple[int, int], TensorMaps] = OrderedDict()
 
     def __call__(self, qkv: Tensor, num_crops: int, num_heads: int, scale: float = 1.0) -> Tensor:

@@ -29,7 +29,6 @@ int main(int, char** arguments) {  // maps, qkv, where the result goes, its numb
   out.assign(std::atoi(arguments[4]), 0x7FC0);
   units = std::atoi(arguments[5]);
   gridDim.x = std::atoi(arguments[6]);
-  if (kSharedBytes > kMaxShared) return 3;
   for (blockIdx.x = 0; blockIdx.x < gridDim.x; ++blockIdx.x) run_block(kThreads, body);
   FILE* file = std::fopen(arguments[3], "wb");
   std::fwrite(out.data(), 2, out.size(), file);
