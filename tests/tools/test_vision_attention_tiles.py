@@ -2,6 +2,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 import vision_attention_tiles
 from vision_attention_tiles import Tiles, fastest, flops, print_table, supervise
 

@@ -15,6 +15,9 @@
 //   TURNS        warpgroups issue their products in turns
 //   VALUE_SPAN   bytes of a row of v that lie together in shared memory: 32, 64 or 128
 //   VALUE_WIDTH  columns of the second product: 72 or 80
+//   POLYNOMIALS  of 16 exponentials, how many are polynomials: the unit for exponentials is nearly as busy as the one
+//                for products
+//   LAZY         the score that all are taken under is raised only when one exceeds it by far; results are the same
 //   FLOAT8       results are rounded to e4m3 under a scale, not to bfloat16
 // and HEADS, PATCHES, WIDTH and SCALE, which are the encoder's, and SHARED_BYTES, which a block has. The instructions are in hopper.cuh.
 
@@ -49,6 +52,7 @@ static_assert(kSharedBytes <= SHARED_BYTES, "a block has 227 KiB");
 
 constexpr int kThreads = 128 * (CONSUMERS + 1);
 constexpr float kLog2E = 1.4426950408889634f;
+constexpr float kPatience = 8 / (SCALE * kLog2E);             // in scores: weights are 256 at most
 
 // Stages are used in turn: which is next, and how often the barriers have turned.
 template <int COUNT>
@@ -116,12 +120,25 @@ __device__ __forceinline__ void mix(float (&o)[VALUE_WIDTH / 2], const u32 (&p)[
 // of a quad share them. `most` and `sum` are of those rows; sums stay the thread's own until the end.
 struct Rows {
   float most[2], sum[2], shrink[2];
+  bool grown;  // `most` did in some row of the warp, and what is there has to shrink
 };
+
+// exp2 of a number that is not above zero, from a polynomial over its fraction: within 8e-5, where the weights'
+// rounding is 2e-3.
+__device__ __forceinline__ float exp2_by_polynomial(float x) {
+  const float shift = 12582912.0f;  // 1.5 * 2^23: what is added to it is rounded to an integer in its last bits
+  x = fmaxf(x, -126.0f);
+  const float rounded = x + shift;
+  const float f = x - (rounded - shift);
+  const float p = __fmaf_rn(__fmaf_rn(__fmaf_rn(0.055171435f, f, 0.24261081f), f, 0.69326099f), f, 0.99992809f);
+  return __uint_as_float((__float_as_uint(rounded) << 23) + __float_as_uint(p));
+}
 
 // From scores to weights, under the largest score up to now. Before the first tile there is none.
 template <int N, bool FIRST>
 __device__ __forceinline__ void weigh(float (&s)[N / 2], Rows& rows) {
   const float scale = SCALE * kLog2E;
+  float top[2];
 #pragma unroll
   for (int row = 0; row < 2; ++row) {
     float even = s[2 * row], odd = s[2 * row + 1];
@@ -130,14 +147,24 @@ __device__ __forceinline__ void weigh(float (&s)[N / 2], Rows& rows) {
       even = fmaxf(even, s[4 * block + 2 * row]);
       odd = fmaxf(odd, s[4 * block + 2 * row + 1]);
     }
-    float top = fmaxf(even, odd);
-    top = fmaxf(top, __shfl_xor_sync(0xFFFFFFFF, top, 1));
-    top = fmaxf(top, __shfl_xor_sync(0xFFFFFFFF, top, 2));
-    if (!FIRST) {
-      top = fmaxf(top, rows.most[row]);
-      rows.shrink[row] = exp2_of((rows.most[row] - top) * scale);
+    top[row] = fmaxf(even, odd);
+  }
+  if (!FIRST) {
+    const bool grows = top[0] > rows.most[0] + kPatience || top[1] > rows.most[1] + kPatience;
+    rows.grown = !LAZY || __any_sync(0xFFFFFFFF, grows);
+  }
+  if (FIRST || rows.grown) {
+#pragma unroll
+    for (int row = 0; row < 2; ++row) {
+      top[row] = fmaxf(top[row], __shfl_xor_sync(0xFFFFFFFF, top[row], 1));
+      top[row] = fmaxf(top[row], __shfl_xor_sync(0xFFFFFFFF, top[row], 2));
+      if (!FIRST) {
+        top[row] = fmaxf(top[row], rows.most[row]);
+        rows.shrink[row] = exp2_of((rows.most[row] - top[row]) * scale);
+        rows.sum[row] *= rows.shrink[row];
+      }
+      rows.most[row] = top[row];
     }
-    rows.most[row] = top;
   }
 #pragma unroll
   for (int row = 0; row < 2; ++row) {
@@ -147,11 +174,12 @@ __device__ __forceinline__ void weigh(float (&s)[N / 2], Rows& rows) {
     for (int block = 0; block < N / 8; ++block) {
       const int i = 4 * block + 2 * row;
       s[i] = exp2_of(__fmaf_rn(s[i], scale, -base));
-      s[i + 1] = exp2_of(__fmaf_rn(s[i + 1], scale, -base));
+      const float x = __fmaf_rn(s[i + 1], scale, -base);
+      s[i + 1] = !FIRST && block % 8 < POLYNOMIALS ? exp2_by_polynomial(x) : exp2_of(x);
       even += s[i];
       odd += s[i + 1];
     }
-    rows.sum[row] = FIRST ? even + odd : __fmaf_rn(rows.sum[row], rows.shrink[row], even + odd);
+    rows.sum[row] = FIRST ? even + odd : rows.sum[row] + (even + odd);
   }
 }
 
@@ -163,6 +191,7 @@ __device__ __forceinline__ void pack(u32 (&p)[KEYS / 4], const float (&s)[N / 2]
 }
 
 __device__ __forceinline__ void shrink(float (&o)[VALUE_WIDTH / 2], const Rows& rows) {
+  if (LAZY && !rows.grown) return;
 #pragma unroll
   for (int i = 0; i < VALUE_WIDTH / 2; ++i) o[i] *= rows.shrink[i / 2 % 2];
 }

@@ -34,6 +34,8 @@ class Tiles:
     turns: bool = True
     value_span: int = 128
     value_width: int = 72
+    polynomials: int = 0
+    lazy: bool = False
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,8 @@ def macros(shape: Shape, tiles: Tiles, float8: bool = False) -> dict[str, str]:
         "TURNS": int(tiles.turns),
         "VALUE_SPAN": tiles.value_span,
         "VALUE_WIDTH": tiles.value_width,
+        "POLYNOMIALS": tiles.polynomials,
+        "LAZY": int(tiles.lazy),
         "FLOAT8": int(float8),
         "SHARED_BYTES": SHARED_BYTES,
     }

@@ -88,6 +88,10 @@ inline float __shfl_xor_sync(u32, float value, int mask) {
   std::memcpy(&value, &other, 4);
   return value;
 }
+inline bool __any_sync(u32, bool value) {
+  for (u32 one : meet(current / 32, current / 32 * 32, 32, value)) if (one) return true;
+  return false;
+}
 inline void __syncwarp() { meet(current / 32, current / 32 * 32, 32, 0); }
 inline void __syncthreads() { meet(1000, 0, int(fibers.size()), 0); }
 
@@ -173,6 +177,7 @@ inline unsigned short two_float8(float, float) { fail("float8 is not emulated");
 inline float exp2_of(float x) { return std::exp2(x); }
 inline float __fmaf_rn(float a, float b, float c) { return std::fma(a, b, c); }
 inline float __fdividef(float a, float b) { return a / b; }
+inline float __uint_as_float(u32 bits) { float value; std::memcpy(&value, &bits, 4); return value; }
 inline u32 __float_as_uint(float value) { u32 bits; std::memcpy(&bits, &value, 4); return bits; }
 
 // Products.

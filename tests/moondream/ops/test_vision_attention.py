@@ -52,15 +52,16 @@ def emulate(tmp_path: Path, shape: Shape, tiles: Tiles, qkv: Tensor, num_crops: 
     "tiles",
     [
         Tiles(),
-        Tiles(keys=96, queries_held=True, overlap=2, value_span=32, value_width=80),
-        Tiles(consumers=2, keys=160, stages=2, queries_held=True, overlap=2),
+        Tiles(keys=96, queries_held=True, overlap=2, value_span=32, value_width=80, polynomials=4),
+        Tiles(consumers=2, keys=160, stages=2, queries_held=True, overlap=2, lazy=True),
+        Tiles(lazy=True, polynomials=2),
         Tiles(queries_held=True, overlap=0, turns=False, value_span=64),
     ],
     ids=str,
 )
 def test_the_kernel_computes_attention(tmp_path: Path, tiles: Tiles) -> None:
     qkv = torch.randn(2 * SHAPE.num_patches, 3 * SHAPE.dim, generator=torch.Generator().manual_seed(0))
-    qkv = (1.5 * qkv).bfloat16()
+    qkv = (qkv * torch.tensor([1.0, 3.0]).repeat_interleave(SHAPE.num_patches)[:, None]).bfloat16()
     made = emulate(tmp_path, SHAPE, tiles, qkv, num_crops=2, blocks=3).double()
     expected = attend(qkv.double(), 2, SHAPE.num_heads)
     assert made.isfinite().all()
