@@ -65,8 +65,9 @@ def test_the_kernel_computes_attention(tmp_path: Path, tiles: Tiles) -> None:
     made = emulate(tmp_path, SHAPE, tiles, qkv, num_crops=2, blocks=3).double()
     expected = attend(qkv.double(), 2, SHAPE.num_heads)
     assert made.isfinite().all()
-    assert (made - expected).square().mean().sqrt() < 5e-3 * expected.square().mean().sqrt()
-    assert (made - expected).abs().max() < 0.03
+    for ours, right in zip(made.chunk(2), expected.chunk(2), strict=True):
+        assert (ours - right).square().mean().sqrt() < 5e-3 * right.square().mean().sqrt()
+        assert (ours - right).abs().max() < 1e-2 * right.abs().max()
 
 
 def test_only_hopper_and_heads_of_some_64_columns_are_served() -> None:
