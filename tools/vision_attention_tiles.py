@@ -87,7 +87,9 @@ Report = Callable[[dict[str, Any]], None]
 
 
 def label(tiles: Tiles) -> str:
-    return " ".join(f"{field.name[:5]}={int(getattr(tiles, field.name))}" for field in fields(Tiles))
+    """Fields by their last words."""
+    named = {field.name.rpartition("_")[2]: int(getattr(tiles, field.name)) for field in fields(Tiles)}
+    return " ".join(f"{name}={value}" for name, value in named.items())
 
 
 def flops(num_crops: int) -> float:
