@@ -1,5 +1,8 @@
+import logging
 import math
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 import reference
@@ -170,3 +173,36 @@ def test_torch_attends_where_our_own_cannot() -> None:
     vision = tiny_model(TINY).vision
     fast = FastVision(vision, plain, attention="ours")
     assert fast.attention == "default" and deviation(vision, fast, noise(3, 28, 28, 3)) < 1e-5
+
+
+def vision_on(device: str) -> Vision:
+    config = MOONDREAM2.vision
+    weight = SimpleNamespace(device=torch.device(device), dtype=torch.bfloat16)
+    return cast(Vision, SimpleNamespace(config=config, pos_emb=weight))
+
+
+def test_other_gpus_and_machines_without_a_compiler_use_torchs_attention(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (8, 9))
+    with caplog.at_level(logging.INFO, "kestrel"):
+        assert fast_vision.our_attention(vision_on("cuda")) is None
+    assert "not our own: it is written for compute capability 9.0" in caplog.text
+
+
+@pytest.mark.parametrize("wrong", [1.05, math.nan])
+def test_our_own_attention_that_errs_is_not_used(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, wrong: float
+) -> None:
+    factor = 1.0
+
+    def ours(qkv: Tensor, num_crops: int, num_heads: int) -> Tensor:
+        return factor * fast_vision.attend(qkv, num_crops, num_heads)
+
+    monkeypatch.setattr(fast_vision, "VisionAttention", lambda shape, device: ours)
+    monkeypatch.setattr(fast_vision, "TRIED_CROPS", 1)
+    monkeypatch.setattr(fast_vision, "_tried_input", lambda vision: torch.randn(40, 3 * 1152))
+    assert fast_vision.our_attention(vision_on("cuda")) is ours
+    factor = wrong
+    assert fast_vision.our_attention(vision_on("cuda")) is None
+    assert "our own is off by" in caplog.text

@@ -150,8 +150,8 @@ class VisionAttention:
         self._tiles = tiles or Tiles()
         self._dtype = torch.float8_e4m3fn if float8 else torch.bfloat16
         self._blocks = torch.cuda.get_device_properties(device).multi_processor_count
-        self._driver = Driver()
         torch.cuda.current_stream(device).synchronize()  # makes the context, if nothing has yet
+        self._driver = Driver()
         cubin = build(source(shape, self._tiles, float8), NAME)
         self._kernel = Kernel(self._driver, cubin, NAME, SHARED_BYTES)
         self._maps: OrderedDict[tuple[int, int], TensorMaps] = OrderedDict()

@@ -5,18 +5,21 @@ import struct
 import subprocess
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 from torch import Tensor
 
 from kestrel_core.moondream.fast_vision import attend
+from kestrel_core.moondream.ops import vision_attention
 from kestrel_core.moondream.ops.cubins import SWIZZLES, CannotBuild
 from kestrel_core.moondream.ops.vision_attention import (
     FOLDER,
     NAME,
     Shape,
     Tiles,
+    VisionAttention,
     boxes,
     check,
     macros,
@@ -99,3 +102,37 @@ def test_copies_are_cut_out_of_the_packed_product() -> None:
         assert box.sizes == (72, 48, 729, 5)
         assert box.strides == (144, 6912, 729 * 6912)
         assert 2 * box.box[0] == box.swizzle and box.box[1] == box.box[3] == 1
+
+
+class Recorder:
+    """Stands in for the driver."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, tuple[object, ...]]] = []
+
+    def call(self, name: str, *arguments: object) -> None:
+        self.calls.append((name, arguments))
+
+    def named(self, name: str) -> list[tuple[object, ...]]:
+        return [arguments for called, arguments in self.calls if called == name]
+
+
+def test_launches_fill_the_device_and_maps_are_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    driver, stream = Recorder(), SimpleNamespace(cuda_stream=7, synchronize=lambda: None)
+    monkeypatch.setattr(vision_attention, "Driver", lambda: driver)
+    monkeypatch.setattr(vision_attention, "build", lambda source, name: b"cubin")
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (9, 0))
+    monkeypatch.setattr(
+        torch.cuda, "get_device_properties", lambda device: SimpleNamespace(multi_processor_count=132)
+    )
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: stream)
+    ours = VisionAttention(REAL, torch.device("cpu"))
+    one, three = (torch.zeros(count * 729, 3 * 1152, dtype=torch.bfloat16) for count in (1, 3))
+    for qkv, num_crops in ((one, 1), (three, 3), (one, 1), (three, 3)):
+        made = ours(qkv, num_crops, 16)
+        assert made.shape == (len(qkv), 1152) and made.dtype == torch.bfloat16
+    blocks = [arguments[1].value for arguments in driver.named("cuLaunchKernel")]
+    assert blocks == [64, 132, 64, 132]
+    assert len(driver.named("cuTensorMapEncodeTiled")) == 2 * 5
+    with pytest.raises(AssertionError):
+        ours(one.float(), 1, 16)
