@@ -12,6 +12,7 @@
 //   QUERIES_HELD queries lie in registers (1) or in shared memory (0)
 //   OVERLAP      the next tile's scores and this one's weights times v: one after the other (0), together (1), or
 //                together, and the softmax of the former during the latter (2), which needs the most registers
+//   CHAINED      a unit of work begins while the one before it ends
 //   TURNS        warpgroups issue their products in turns
 //   VALUE_SPAN   bytes of a row of v that lie together in shared memory: 32, 64 or 128
 //   VALUE_WIDTH  columns of the second product: 72 or 80
@@ -260,20 +261,46 @@ __device__ __forceinline__ void take_queries(Queries& q, u32 main, u32 tail) {
 }
 
 struct Consumer {
-  u32 stages;
+  u32 shared;
   Barriers barriers;
   int group;
+  Ring<kQueryStages> queries;
   Ring<STAGES> keys, values;
   Queries q;
   Rows rows;
 
-  __device__ __forceinline__ u32 keys_at() const { return stages + keys.index * kStage; }
-  __device__ __forceinline__ u32 values_at() const { return stages + values.index * kStage + kValueStart; }
+  __device__ __forceinline__ u32 keys_at() const { return shared + kStagesStart + keys.index * kStage; }
+  __device__ __forceinline__ u32 values_at() const {
+    return shared + kStagesStart + values.index * kStage + kValueStart;
+  }
   __device__ __forceinline__ void keys_done(u32 zero = 0) {
     release(barriers.keys_empty(keys.index) + zero);
     keys.advance();
   }
   __device__ __forceinline__ void values_done() { release(barriers.values_empty(values.index)); values.advance(); }
+  __device__ __forceinline__ void queries_done() { release(barriers.queries_empty(queries.index)); queries.advance(); }
+
+  // The queries of the next unit. Those in shared memory are needed until its last scores are there.
+  __device__ __forceinline__ void take() {
+    const u32 start = shared + queries.index * kQueryStage;
+    wait(barriers.queries_full(queries.index), queries.phase);
+    take_queries(q, start + group * 64 * kMainBytes, start + kQueryTail + group * 64 * kTailBytes);
+    if (QUERIES_HELD) {
+      __syncwarp();
+      queries_done();
+    }
+  }
+
+  // Weights of the incomplete tile, with which a unit begins.
+  __device__ __forceinline__ void weigh_first(float (&s)[kLast / 2]) {
+    const int column = threadIdx.x % 4 * 2;
+#pragma unroll
+    for (int i = 0; i < kLast / 2; ++i) {
+      const int start = i / 4 * 8 + i % 2;
+      if (start + 6 >= kLastKeys) s[i] = start + column < kLastKeys ? s[i] : -INFINITY;
+    }
+    weigh<kLast, true>(s, rows);
+  }
 
   __device__ __forceinline__ void first(u32 (&p)[KEYS / 4]) {
     float s[kLast / 2];
@@ -284,49 +311,63 @@ struct Consumer {
     products_wait<0>();
     settled(s);
     keys_done();
-    const int column = threadIdx.x % 4 * 2;
-#pragma unroll
-    for (int i = 0; i < kLast / 2; ++i) {
-      const int start = i / 4 * 8 + i % 2;
-      if (start + 6 >= kLastKeys) s[i] = start + column < kLastKeys ? s[i] : -INFINITY;
-    }
-    weigh<kLast, true>(s, rows);
+    weigh_first(s);
     pack<kLast>(p, s);
   }
 
-  // The next tile's scores, and with them the BEFORE weights in p times their values.
-  template <int BEFORE>
-  __device__ __forceinline__ void together(float (&o)[VALUE_WIDTH / 2], u32 (&p)[KEYS / 4], bool add) {
-    float s[KEYS / 2];
+  // The next tile's scores, and behind them the BEFORE weights in p times their values.
+  template <int N, int BEFORE>
+  __device__ __forceinline__ void issue(float (&s)[N / 2], float (&o)[VALUE_WIDTH / 2], u32 (&p)[KEYS / 4], bool add) {
     wait(barriers.keys_full(keys.index), keys.phase);
     await_turn(group);
     products_begin();
-    score<KEYS>(s, q, keys_at());
+    score<N>(s, q, keys_at());
     products_commit();
     wait(barriers.values_full(values.index), values.phase);
     products_begin();
     mix<BEFORE>(o, p, values_at(), add);
     products_commit();
     pass_turn(group);
-#if OVERLAP == 2
-    products_wait<1>();
+  }
+
+  // Waits for both, or for the scores, then weighs those, then waits for the rest.
+  template <int N, bool FIRST>
+  __device__ __forceinline__ void finish(float (&s)[N / 2], float (&o)[VALUE_WIDTH / 2]) {
+    products_wait<OVERLAP == 2 ? 1 : 0>();
     settled(s);
-    weigh<KEYS, false>(s, rows);
-    // Sums are not negative: this is zero, and keeps the assembler from waiting before the weights are there.
-    keys_done(__float_as_uint(rows.sum[0] + rows.sum[1]) >> 31);
-    products_wait<0>();
-    settled(o);
-    values_done();
-#else
-    products_wait<0>();
-    settled(s);
-    settled(o);
-    keys_done();
-    values_done();
-    weigh<KEYS, false>(s, rows);
-#endif
+    if (OVERLAP != 2) {
+      settled(o);
+      keys_done();
+      values_done();
+    }
+    if constexpr (FIRST) weigh_first(s);
+    else weigh<N, false>(s, rows);
+    if (OVERLAP == 2) {
+      // Sums are not negative: this is zero, and keeps the assembler from waiting before the weights are there.
+      keys_done(__float_as_uint(rows.sum[0] + rows.sum[1]) >> 31);
+      products_wait<0>();
+      settled(o);
+      values_done();
+    }
+  }
+
+  template <int BEFORE>
+  __device__ __forceinline__ void together(float (&o)[VALUE_WIDTH / 2], u32 (&p)[KEYS / 4], bool add) {
+    float s[KEYS / 2];
+    issue<KEYS, BEFORE>(s, o, p, add);
+    finish<KEYS, false>(s, o);
     shrink(o, rows);
     pack<KEYS>(p, s);
+  }
+
+  // From one unit to the next: its first scores go with the last products of this one.
+  __device__ __forceinline__ void chain(float (&o)[VALUE_WIDTH / 2], u32 (&p)[KEYS / 4], float (&sums)[2]) {
+    float s[kLast / 2];
+    issue<kLast, KEYS>(s, o, p, true);
+    sums[0] = rows.sum[0];
+    sums[1] = rows.sum[1];
+    finish<kLast, true>(s, o);
+    pack<kLast>(p, s);
   }
 
   template <int N>
@@ -358,27 +399,49 @@ struct Consumer {
     mixed<KEYS>(o, p, true);
   }
 
-  __device__ __forceinline__ void attend(float (&o)[VALUE_WIDTH / 2]) {
+  __device__ __forceinline__ void work(void* out, int units, float scale) {
+    float o[VALUE_WIDTH / 2];
     u32 p[KEYS / 4];
+    int unit = blockIdx.x;
+    take();
     first(p);
+    while (true) {
+      const int next = unit + gridDim.x;
 #if OVERLAP
-    together<kLast>(o, p, false);
+      together<kLast>(o, p, false);
 #pragma unroll 1
-    for (int tile = 1; tile < kWholeTiles; ++tile) together<KEYS>(o, p, true);
-    mixed<KEYS>(o, p, true);
+      for (int tile = 1; tile < kWholeTiles; ++tile) together<KEYS>(o, p, true);
 #else
-    mixed<kLast>(o, p, false);
+      mixed<kLast>(o, p, false);
 #pragma unroll 1
-    for (int tile = 0; tile < kWholeTiles; ++tile) alone(o, p);
+      for (int tile = 0; tile < kWholeTiles; ++tile) alone(o, p);
 #endif
+      if (!QUERIES_HELD) queries_done();
+      if (OVERLAP && CHAINED && next < units) {
+        float sums[2];
+        take();
+        chain(o, p, sums);
+        write(o, sums, out, unit, scale);
+      } else {
+        if (OVERLAP) mixed<KEYS>(o, p, true);
+        write(o, rows.sum, out, unit, scale);
+        if (next >= units) return;
+        take();
+        first(p);
+      }
+      unit = next;
+    }
   }
 
-  __device__ __forceinline__ void write(float (&o)[VALUE_WIDTH / 2], void* out, int head, int crop, int start, float scale) {
+  __device__ __forceinline__ void write(
+      const float (&o)[VALUE_WIDTH / 2], const float (&sums)[2], void* out, int unit, float scale) {
+    const int head = unit / kUnitsPerHead % HEADS, crop = unit / kUnitsPerHead / HEADS;
+    const int start = unit % kUnitsPerHead * kQueries + group * 64;
     const int lane = threadIdx.x % 32;
     float factor[2];
 #pragma unroll
     for (int row = 0; row < 2; ++row) {
-      float sum = rows.sum[row];
+      float sum = sums[row];
       sum += __shfl_xor_sync(0xFFFFFFFF, sum, 1);
       sum += __shfl_xor_sync(0xFFFFFFFF, sum, 2);
       factor[row] = __fdividef(scale, sum);
@@ -431,25 +494,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1) vision_attention(
     more_registers<CONSUMERS == 2 ? 240 : 160>();
     Consumer consumer;
     consumer.group = threadIdx.x / 128 - 1;
-    consumer.stages = shared + kStagesStart;
+    consumer.shared = shared;
     consumer.barriers = barriers;
     if (consumer.group == CONSUMERS - 1) pass_turn(consumer.group);  // so that the first one's turn comes
-    Ring<kQueryStages> query;
-    for (int unit = blockIdx.x; unit < units; unit += gridDim.x) {
-      const int head = unit / kUnitsPerHead % HEADS, crop = unit / kUnitsPerHead / HEADS;
-      const u32 queries = shared + query.index * kQueryStage;
-      wait(barriers.queries_full(query.index), query.phase);
-      take_queries(consumer.q, queries + consumer.group * 64 * kMainBytes,
-                   queries + kQueryTail + consumer.group * 64 * kTailBytes);
-      if (QUERIES_HELD) {
-        __syncwarp();
-        release(barriers.queries_empty(query.index));
-      }
-      float o[VALUE_WIDTH / 2];
-      consumer.attend(o);
-      if (!QUERIES_HELD) release(barriers.queries_empty(query.index));
-      query.advance();
-      consumer.write(o, out, head, crop, unit % kUnitsPerHead * kQueries + consumer.group * 64, scale);
-    }
+    consumer.work(out, units, scale);
   }
 }

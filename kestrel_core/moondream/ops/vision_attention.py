@@ -36,6 +36,7 @@ class Tiles:
     value_width: int = 72
     polynomials: int = 0
     lazy: bool = False
+    chained: bool = True
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,7 @@ def macros(shape: Shape, tiles: Tiles, float8: bool = False) -> dict[str, str]:
         "VALUE_WIDTH": tiles.value_width,
         "POLYNOMIALS": tiles.polynomials,
         "LAZY": int(tiles.lazy),
+        "CHAINED": int(tiles.chained),
         "FLOAT8": int(float8),
         "SHARED_BYTES": SHARED_BYTES,
     }
