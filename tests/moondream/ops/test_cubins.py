@@ -1,3 +1,4 @@
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -75,3 +76,13 @@ def test_a_machine_without_a_driver_cannot_build(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(cubins.ctypes, "CDLL", missing)
     with pytest.raises(CannotBuild, match="no CUDA driver"):
         Driver()
+
+
+def test_sources_go_into_the_wheel() -> None:
+    root = Path(cubins.__file__).parents[3]
+    patterns = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]
+    folder = root / "kestrel_core" / "moondream" / "ops"
+    packed = {
+        path.name for pattern in patterns["kestrel_core.moondream.ops"] for path in folder.glob(pattern)
+    }
+    assert packed == {"hopper.cuh", "vision_attention.cu"}
