@@ -1,13 +1,15 @@
 """The vision encoder as a CUDA device runs it best. `Vision.encode` says what it computes.
 
 Residuals are added where the next norm reads them, and biases and GELU are part of the products. Attention is
-that of torch's implementations which is fastest at the odd head size of 72. In float8 the four products of a
-block are taken in 8 bits: weights are rounded once, row by row, and their inputs when they are written, token
-by token.
+the fastest at the odd head size of 72, of torch's implementations and our own. In float8 the four products of
+a block are taken in 8 bits: weights are rounded once, row by row, and their inputs when they are written,
+token by token.
 """
 
+import logging
 import math
 import warnings
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Literal
 
@@ -16,11 +18,16 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from kestrel_core.moondream.ops.cubins import CannotBuild
 from kestrel_core.moondream.ops.plain import gelu_linear, quantise, scaled_linear
 from kestrel_core.moondream.ops.protocol import Fused, Norm, Scaled
+from kestrel_core.moondream.ops.vision_attention import Shape, VisionAttention
 from kestrel_core.moondream.vision import Vision, VisionBlock
 
-AttentionBackend = Literal["auto", "default", "cudnn", "flash", "efficient"]
+log = logging.getLogger("kestrel")
+
+AttentionBackend = Literal["auto", "default", "cudnn", "flash", "efficient", "ours"]
+Attend = Callable[[Tensor, int, int], Tensor]  # as `attend` below
 BACKENDS = {
     "cudnn": SDPBackend.CUDNN_ATTENTION,
     "flash": SDPBackend.FLASH_ATTENTION,
@@ -28,6 +35,8 @@ BACKENDS = {
 }
 TRIED_CROPS = 9  # the most common picture: eight tiles and the global crop
 TRIALS = 5
+AGREEMENT = 1e-2  # of the root mean square: results of bfloat16 differ by 3e-3
+TRY_OURS = False  # at the start, among the others
 
 
 class FastVision:
@@ -39,7 +48,13 @@ class FastVision:
         self._fused = fused
         self._blocks = [make(block, fused) for block in vision.blocks if isinstance(block, VisionBlock)]
         self._last = Norm.of(vision.post_ln)
-        self.attention = fastest_attention(vision) if attention == "auto" else attention
+        ours = our_attention(vision) if attention == "ours" or (attention == "auto" and TRY_OURS) else None
+        if attention == "auto":
+            attention = fastest_attention(vision, ours)
+        elif attention == "ours" and ours is None:
+            attention = fastest_attention(vision)
+        self.attention: AttentionBackend = attention
+        self._attend: Attend = ours if ours is not None and attention == "ours" else attend
 
     def __call__(self, crops: Tensor) -> Tensor:
         """uint8 [crops, size, size, 3] to features [crops, patches, enc_dim]."""
@@ -47,7 +62,7 @@ class FastVision:
         x, y = (vision.patch_emb(vision.patches(crops)) + vision.pos_emb).flatten(0, 1), None
         with attention_by(self.attention):
             for block in self._blocks:
-                x, y = block(x, y, len(crops))
+                x, y = block(x, y, len(crops), self._attend)
         _, features = self._fused.add_norm(x, y, None, self._last)
         return features.view(len(crops), -1, features.shape[1])
 
@@ -60,7 +75,7 @@ class FastVisionBlock:
         self._fused = fused
         self._norms = Norm.of(block.ln1), Norm.of(block.ln2)
 
-    def __call__(self, x: Tensor, y: Tensor | None, num_crops: int) -> tuple[Tensor, Tensor]:
+    def __call__(self, x: Tensor, y: Tensor | None, num_crops: int, attend: Attend) -> tuple[Tensor, Tensor]:
         attn, mlp = self._block.attn, self._block.mlp
         x, h = self._fused.add_norm(x, y, None, self._norms[0])
         mixed = attn.proj(attend(attn.qkv(h), num_crops, attn.num_heads))
@@ -76,7 +91,7 @@ class Float8VisionBlock:
         layers = (block.attn.qkv, block.attn.proj, block.mlp.fc1, block.mlp.fc2)
         self._qkv, self._proj, self._fc1, self._fc2 = (Float8Linear(layer) for layer in layers)
 
-    def __call__(self, x: Tensor, y: Tensor | None, num_crops: int) -> tuple[Tensor, Tensor]:
+    def __call__(self, x: Tensor, y: Tensor | None, num_crops: int, attend: Attend) -> tuple[Tensor, Tensor]:
         fused = self._fused
         x, h = fused.add_norm_float8(x, y, self._norms[0])
         mixed = attend(self._qkv(h), num_crops, self._num_heads)
@@ -109,27 +124,55 @@ def attention_by(name: AttentionBackend) -> AbstractContextManager[object]:
 
 
 @torch.inference_mode()
-def fastest_attention(vision: Vision) -> AttentionBackend:
-    """The implementation that is fastest at this encoder's shape; without CUDA, torch's own choice."""
+def our_attention(vision: Vision) -> Attend | None:
+    """Our own kernel for this encoder's shape, where it can be built and gives what torch's give."""
     config, weight = vision.config, vision.pos_emb
+    if weight.device.type != "cuda" or weight.dtype != torch.bfloat16:
+        return None
+    shape = Shape(config.enc_n_heads, config.enc_dim // config.enc_n_heads, config.num_patches)
+    try:
+        ours = VisionAttention(shape, weight.device)
+        qkv = _tried_input(vision)
+        expected = attend(qkv, TRIED_CROPS, shape.num_heads).float()
+        difference = ours(qkv, TRIED_CROPS, shape.num_heads).float() - expected
+        distance = float(difference.square().mean().sqrt() / expected.square().mean().sqrt())
+    except CannotBuild as error:
+        log.info("vision attention is torch's, not our own: %s", error)
+        return None
+    if not distance < AGREEMENT:  # nor where it is not a number
+        log.warning("vision attention is torch's: our own is off by %.2g of the RMS", distance)
+        return None
+    return ours
+
+
+@torch.inference_mode()
+def fastest_attention(vision: Vision, ours: Attend | None = None) -> AttentionBackend:
+    """The implementation that is fastest at this encoder's shape; without CUDA, torch's own choice."""
+    weight = vision.pos_emb
     if weight.device.type != "cuda" or weight.dtype not in (torch.bfloat16, torch.float16):
         return "default"
-    qkv = torch.randn(
-        (TRIED_CROPS * config.num_patches, 3 * config.enc_dim), device=weight.device, dtype=weight.dtype
-    )
+    qkv, num_heads = _tried_input(vision), vision.config.enc_n_heads
     times: dict[AttentionBackend, float] = {}
     names: tuple[AttentionBackend, ...] = ("cudnn", "flash", "efficient")
     for name in names:
         try:
             with warnings.catch_warnings(), sdpa_kernel(BACKENDS[name]):
                 warnings.simplefilter("ignore")  # an implementation that cannot serve says at length why
-                times[name] = _milliseconds(qkv, config.enc_n_heads)
+                times[name] = _milliseconds(attend, qkv, num_heads)
         except RuntimeError:
             continue
+    if ours is not None:
+        times["ours"] = _milliseconds(ours, qkv, num_heads)
     return min(times, key=lambda name: times[name], default="default")
 
 
-def _milliseconds(qkv: Tensor, num_heads: int) -> float:
+def _tried_input(vision: Vision) -> Tensor:
+    config, weight = vision.config, vision.pos_emb
+    shape = TRIED_CROPS * config.num_patches, 3 * config.enc_dim
+    return torch.randn(shape, device=weight.device, dtype=weight.dtype)
+
+
+def _milliseconds(attend: Attend, qkv: Tensor, num_heads: int) -> float:
     began, ended = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     for trial in range(2 * TRIALS):
         if trial == TRIALS:  # the first trials make plans

@@ -222,7 +222,7 @@ def noise(count: int) -> Tensor:
     return torch.randint(0, 256, (count, 378, 378, 3), dtype=torch.uint8, device=CUDA, generator=generator)
 
 
-@pytest.mark.parametrize("attention", ["auto", "default", "cudnn", "flash", "efficient"])
+@pytest.mark.parametrize("attention", ["auto", "default", "cudnn", "flash", "efficient", "ours"])
 @pytest.mark.parametrize("compile", [False, True])
 def test_features_are_those_of_the_plain_encoder(
     kernels: Fused, attention: AttentionBackend, compile: bool

@@ -1,5 +1,8 @@
+import logging
 import math
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 import reference
@@ -9,6 +12,7 @@ from hypothesis import strategies as st
 from tiny import tiny_config, tiny_model
 from torch import Tensor
 
+from kestrel_core.moondream import fast_vision
 from kestrel_core.moondream.config import MOONDREAM2, VisionConfig
 from kestrel_core.moondream.fast_vision import FastVision, deviation
 from kestrel_core.moondream.ops import plain
@@ -148,3 +152,57 @@ def test_float8_deviates_a_little() -> None:
     other = FastVision(vision, plain, float8=True)
     assert 1e-3 < deviation(vision, other, noise(2, 28, 28, 3)) < 0.1
     assert deviation(vision, FastVision(vision, plain), noise(2, 28, 28, 3)) < 0.02
+
+
+def test_our_own_attention_is_used_where_it_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    vision = tiny_model(TINY).vision
+    calls: list[int] = []
+
+    def ours(qkv: Tensor, num_crops: int, num_heads: int) -> Tensor:
+        calls.append(num_crops)
+        return fast_vision.attend(qkv, num_crops, num_heads)
+
+    monkeypatch.setattr(fast_vision, "our_attention", lambda vision: ours)
+    fast = FastVision(vision, plain, attention="ours")
+    assert fast.attention == "ours" and deviation(vision, fast, noise(3, 28, 28, 3)) < 1e-5
+    assert calls == [3] * TINY.vision.enc_n_layers
+    assert FastVision(vision, plain, attention="cudnn").attention == "cudnn"
+
+
+def test_torch_attends_where_our_own_cannot() -> None:
+    vision = tiny_model(TINY).vision
+    fast = FastVision(vision, plain, attention="ours")
+    assert fast.attention == "default" and deviation(vision, fast, noise(3, 28, 28, 3)) < 1e-5
+
+
+def vision_on(device: str) -> Vision:
+    config = MOONDREAM2.vision
+    weight = SimpleNamespace(device=torch.device(device), dtype=torch.bfloat16)
+    return cast(Vision, SimpleNamespace(config=config, pos_emb=weight))
+
+
+def test_other_gpus_and_machines_without_a_compiler_use_torchs_attention(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (8, 9))
+    with caplog.at_level(logging.INFO, "kestrel"):
+        assert fast_vision.our_attention(vision_on("cuda")) is None
+    assert "not our own: it is written for compute capability 9.0" in caplog.text
+
+
+@pytest.mark.parametrize("wrong", [1.05, math.nan])
+def test_our_own_attention_that_errs_is_not_used(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, wrong: float
+) -> None:
+    factor = 1.0
+
+    def ours(qkv: Tensor, num_crops: int, num_heads: int) -> Tensor:
+        return factor * fast_vision.attend(qkv, num_crops, num_heads)
+
+    monkeypatch.setattr(fast_vision, "VisionAttention", lambda shape, device: ours)
+    monkeypatch.setattr(fast_vision, "TRIED_CROPS", 1)
+    monkeypatch.setattr(fast_vision, "_tried_input", lambda vision: torch.randn(40, 3 * 1152))
+    assert fast_vision.our_attention(vision_on("cuda")) is ours
+    factor = wrong
+    assert fast_vision.our_attention(vision_on("cuda")) is None
+    assert "our own is off by" in caplog.text
