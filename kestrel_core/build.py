@@ -31,7 +31,7 @@ from kestrel_core.moondream.loading import load_network, parse_dtype, random_net
 from kestrel_core.moondream.loading import parse_device as parse_device
 from kestrel_core.moondream.lora import Adapter, Stacks
 from kestrel_core.moondream.model import Moondream
-from kestrel_core.protocol.about import About, SkillAbout, own_version
+from kestrel_core.protocol.about import About, own_version
 from kestrel_core.protocol.errors import EngineFailed, InvalidRequest
 from kestrel_core.protocol.limits import InputLimits
 from kestrel_core.runtime.cpu import cpu_threads
@@ -39,15 +39,16 @@ from kestrel_core.runtime.cuda_runtime import CudaRuntime
 from kestrel_core.runtime.fast_paths import FastPaths
 from kestrel_core.runtime.graphs import Graphs
 from kestrel_core.runtime.kv_cache import KVCache
-from kestrel_core.runtime.memory import affordable_tokens, free_bytes, require_room_for_adapters
+from kestrel_core.runtime.memory import affordable_tokens, free_bytes, pages_for, require_room_for_adapters
 from kestrel_core.runtime.torch_runtime import TorchRuntime, best_page_size
 from kestrel_core.runtime.vision.image_encoder import ImageEncoder
 from kestrel_core.scheduler.adapter_slots import AdapterSlots
+from kestrel_core.scheduler.pacing import Pacing
 from kestrel_core.scheduler.pages import PagePool
 from kestrel_core.scheduler.prefix_cache import PrefixCache
 from kestrel_core.scheduler.scheduler import Limits, Scheduler
 from kestrel_core.skills.registry import SkillRegistry, installed_skills
-from kestrel_core.skills.spec import Language, SkillSpec
+from kestrel_core.skills.spec import Language
 
 Progress = Callable[[int, int], None]
 
@@ -180,9 +181,8 @@ def assemble_engine(
             _require_all_graphs(runtime, config)
         num_pages = runtime.num_pages
     else:
-        num_pages = min(
-            _num_pages(_wanted_tokens(config, max_context), max_context, page_size), runtime.num_pages
-        )
+        wanted = pages_for(_wanted_tokens(config, max_context), max_context, page_size)
+        num_pages = min(wanted, runtime.num_pages)
     pool, metrics = PagePool(num_pages), Metrics()
     limits = InputLimits.parse(config.input_limits)
     skills = (skills or installed_skills(config.skills)).within(limits)
@@ -192,6 +192,13 @@ def assemble_engine(
         page_size,
         Limits(config.max_batch_size, max_context, config.max_step_tokens),
         AdapterSlots(config.max_adapters) if store is not None else None,
+        Pacing.chosen(
+            config.vision_pacing,
+            config.picture_steps,
+            runtime.encode_image,
+            shape.image_prefix_length,
+            shape.text.moe is not None,
+        ),
     )
     loop = StepLoop(
         runtime,
@@ -226,14 +233,12 @@ def assemble_engine(
         heartbeat=Heartbeat(config.step_limit_s),
     )
     settled = _settled(model, config, runtime)
-    taken = tuple(_about(skill, model.language, limits) for skill in skills)
+    taken = tuple(
+        replace(about, arguments=tuple(map(limits.of, about.arguments)))
+        for about in (skill.about(model.language) for skill in skills)
+    )
     about = About(settled["model"], own_version(), max_context, taken, max_batch_size=config.max_batch_size)
     return Engine(loop, model.language, runtime, about, store, settled)
-
-
-def _about(skill: SkillSpec, language: Language, limits: InputLimits) -> SkillAbout:
-    about = skill.about(language)
-    return replace(about, arguments=tuple(map(limits.of, about.arguments)))
 
 
 def serves_adapters(config: RuntimeConfig, api_key: str | None) -> bool:
@@ -276,7 +281,7 @@ def _runtime(
     if on_cuda:
         cell_bytes = KVCache.bytes_per_cell(network.config.text, network.text.wte.dtype)
         tokens = affordable_tokens(tokens, max_context, cell_bytes, free_bytes(model.device))
-    num_pages = _num_pages(tokens, max_context, page_size)
+    num_pages = pages_for(tokens, max_context, page_size)
     if encoder is None:
         _refuse_what_is_required(model, config)
         threads = cpu_threads(model.device, network.text.wte.dtype, config.threads)
@@ -290,7 +295,7 @@ def _runtime(
         encoder,
         forward=forward,
         flashinfer=config.flashinfer,
-        graphs=Graphs.wanted(model.device, config.cuda_graphs),
+        graphs=Graphs.wanted(model.device, config.cuda_graphs, urgent=config.vision_pacing == "beside"),
         overlaps=overlaps is not False,
         stacks=stacks,
     )
@@ -298,11 +303,6 @@ def _runtime(
 
 def _wanted_tokens(config: RuntimeConfig, max_context: int) -> int:
     return config.kv_cache_tokens or 2 * config.max_batch_size * max_context
-
-
-def _num_pages(tokens: int, max_context: int, page_size: int) -> int:
-    """For so many positions, and in any case for a whole sequence. Page 0 is scratch."""
-    return 1 + max(-(-tokens // page_size), -(-max_context // page_size))
 
 
 def _refuse_what_is_required(model: LoadedModel, config: RuntimeConfig) -> None:

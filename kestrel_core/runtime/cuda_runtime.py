@@ -130,8 +130,12 @@ class CudaRuntime:
         with self._current_device():
             bucket = find_bucket(self._buckets, images, others, tiled is not None)
             if bucket is not None:
-                return self._compute_rows(bucket, images, others, tiled)
-            return self._compute_spans([*images, *others], len(images), tiled)
+                launched = self._compute_rows(bucket, images, others, tiled)
+            else:
+                launched = self._compute_spans([*images, *others], len(images), tiled)
+            if plan.encodes:  # last: the samples of this step do not wait for them
+                self.encode_image.encode_ahead(plan.encodes)
+            return launched
 
     def vision_s(self, image: PreparedImage) -> float:
         return self.encode_image.seconds(image)

@@ -16,15 +16,17 @@ Work = Callable[[], None]
 
 
 class Graphs:
-    def __init__(self, device: torch.device, required: bool = False) -> None:
+    def __init__(self, device: torch.device, required: bool = False, urgent: bool = False) -> None:
+        """Urgent: thread blocks of these graphs go first where those of other graphs wait too."""
         self._required = required
         self._pool = torch.cuda.graph_pool_handle()
-        self._stream = torch.cuda.Stream(device)  # one for all: every stream comes with workspaces of its own
+        # One for all: every stream comes with workspaces of its own. Captured kernels keep its priority.
+        self._stream = torch.cuda.Stream(device, priority=-1 if urgent else 0)
 
     @classmethod
-    def wanted(cls, device: torch.device, choice: str) -> "Graphs | None":
+    def wanted(cls, device: torch.device, choice: str, urgent: bool = False) -> "Graphs | None":
         """`choice`: auto, off or required."""
-        return None if choice == "off" else cls(device, choice == "required")
+        return None if choice == "off" else cls(device, choice == "required", urgent)
 
     def refuse_if_required(self, error: Exception) -> None:
         """For a caller that would go on without graphs because of `error`."""
