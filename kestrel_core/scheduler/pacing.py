@@ -92,12 +92,13 @@ class PacedPrefills(Prefills):
         self._most -= used
         self._left -= used * cost
         self._short = max(self._short - max(used - image_length, 0), 0)
-        self._is_taken |= used > PROMPT
+        self._is_taken |= used > (0 if image_length else PROMPT)
 
     def _encode(self, image: PreparedImage, num_missing: int) -> None:
-        count = min(num_missing, round(self._left))
-        if count < 1 or self._num_ahead >= MAX_AHEAD or self._encodes(image):
+        room = round(self._left) if self._is_taken else max(round(self._left), MIN_CROPS)
+        if room < (1 if self.encodes else MIN_CROPS) or self._num_ahead >= MAX_AHEAD or self._encodes(image):
             return
+        count = min(num_missing, room)
         self.encodes.append(Encode(image, count))
         self._left -= count
         self._num_ahead += 1
