@@ -142,7 +142,7 @@ class Encode(NamedTuple):
 
     image: PreparedImage
     num_crops: int  # the next ones that are missing
-    beside: bool = False  # while later steps are computed; otherwise between this step and the next
+    beside: bool = False  # while steps are computed; otherwise between the step before and this one
 
 
 class StepPlan(NamedTuple):

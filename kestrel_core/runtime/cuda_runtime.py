@@ -128,14 +128,13 @@ class CudaRuntime:
             (others if span.image is None else images).append(span)
         tiled = self._tiled if self._tiled is not None and has_adapters(plan.spans) else None
         with self._current_device():
+            # First: behind the spans, they and the next step's image would lie between the same two tokens.
+            if plan.encodes:
+                self.encode_image.encode_ahead(plan.encodes)
             bucket = find_bucket(self._buckets, images, others, tiled is not None)
             if bucket is not None:
-                launched = self._compute_rows(bucket, images, others, tiled)
-            else:
-                launched = self._compute_spans([*images, *others], len(images), tiled)
-            if plan.encodes:  # last: the samples of this step do not wait for them
-                self.encode_image.encode_ahead(plan.encodes)
-            return launched
+                return self._compute_rows(bucket, images, others, tiled)
+            return self._compute_spans([*images, *others], len(images), tiled)
 
     def vision_s(self, image: PreparedImage) -> float:
         return self.encode_image.seconds(image)

@@ -2,7 +2,7 @@
 
 A picture's crops are encoded a few at a time, in steps before the one that prefills it. Its sequence waits in
 its slot, and holds up nobody. The more there is to do, the more a step does of it: what waits is spread over
-`Pacing.num_steps` steps, and if very much waits, all is done as if nobody streamed.
+at most `Pacing.num_steps` steps, and if very much waits, all is done as if nobody streamed.
 """
 
 from dataclasses import dataclass
@@ -13,6 +13,7 @@ from kestrel_core.scheduler.prefills import Prefills, Reading
 
 STREAM_TOKENS = 4  # shorter answers are no streams: they gain nothing by coming steadily
 MIN_CROPS = 3  # of a step that encodes any; fewer take hardly less time
+BASE_CROPS = 2  # of a step, beside its share of what waits; pictures wait shorter by it
 MAX_CROPS = 300  # work that waits, in crops; with more of it, throughput counts
 MAX_AHEAD = 6  # pictures that are encoded and not prefilled; the encoder remembers a few more
 MAX_BESIDE = 2  # pictures on their way at once, where they are encoded beside the steps
@@ -70,7 +71,8 @@ class PacedPrefills(Prefills):
             for sequence in self._sequences:
                 super().add(sequence)
             return
-        self._left = max(MIN_CROPS, (work if pacing.beside else work + crops) / pacing.num_steps)
+        share = (work if pacing.beside else work + crops) / pacing.num_steps
+        self._left = max(MIN_CROPS, BASE_CROPS + share)
         for sequence, image in zip(self._sequences, images, strict=True):
             if image is None:
                 self._prefill(sequence, 0)

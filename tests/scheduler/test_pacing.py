@@ -59,7 +59,7 @@ def test_without_streams_or_without_pacing_all_is_done_at_once(pacing: Pacing | 
 
 
 def test_a_step_has_one_image_prefix_or_a_few_crops() -> None:
-    stage, _ = with_stream(fake_pacing())
+    stage, _ = with_stream(fake_pacing(num_steps=100))
     begun = len(stage.runtime.plans)
     asked = [stage.admit("why?", 1, image=f"cat {number}", order=number) for number in range(3)]
     while not all(sequence.ended for sequence in asked):
@@ -79,7 +79,7 @@ def test_the_more_waits_the_more_a_step_does_and_with_very_much_it_does_all() ->
             stage.admit("why?", 1, image=f"cat {index}", order=index)
         stage.step()
         sizes.append(sum(crops(stage.runtime.plans[-1]).values()))
-    assert sizes[0] == round(4 * (7 + 4.5) / 10) and sizes[1] == round(12 * (7 + 4.5) / 10)
+    assert sizes[:2] == [round(2 + number * (7 + 4.5) / 10) for number in (4, 12)]
     stage, _ = with_stream(fake_pacing())
     for index in range(30):
         stage.admit("why?", 1, image=f"cat {index}", order=index)
