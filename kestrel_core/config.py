@@ -88,7 +88,7 @@ class RuntimeConfig:
     vision_pacing: str = _option(
         "off",
         "pictures while answers stream: off (encoded in the step that needs them), slices (a few crops "
-        "between two steps), or beside (while steps are computed, at a lower priority) (CUDA)",
+        "between two steps), or beside (while steps are computed, at a lower priority; CUDA)",
     )
     picture_steps: int = _option(
         20,

@@ -6,9 +6,8 @@ import pytest
 from kestrel_core import build
 from kestrel_core.build import Engine, LoadedModel, assemble_engine
 from kestrel_core.config import RuntimeConfig
-from kestrel_core.loop.step import StepPlan
+from kestrel_core.loop.step import StepInFlight, StepPlan
 from kestrel_core.protocol.messages import Event, Finished, Request, Settings
-from kestrel_core.runtime.readouts.captured import SamplesInFlight
 from kestrel_tools.bench.endless_query import endless_skills
 from kestrel_tools.bench.scheduler import InlineWorkers
 
@@ -30,11 +29,9 @@ def answers(model: LoadedModel, config: RuntimeConfig, side: int) -> tuple[dict[
         engine.loop.step(wait=True)
     launch = engine.loop.runtime.launch
 
-    def watched(plan: StepPlan) -> SamplesInFlight:
+    def watched(plan: StepPlan) -> StepInFlight:
         plans.append(plan)
-        launched = launch(plan)
-        assert isinstance(launched, SamplesInFlight)
-        return launched
+        return launch(plan)
 
     engine.loop.runtime.launch = watched  # type: ignore[method-assign]
     for number in range(NUM_PICTURES):

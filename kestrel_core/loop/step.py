@@ -147,7 +147,7 @@ class Encode(NamedTuple):
 
 class StepPlan(NamedTuple):
     spans: Sequence[Span]
-    encodes: Sequence[Encode] = ()  # only a runtime whose encoder is a `PictureProgress` is given any
+    encodes: Sequence[Encode] = ()  # of pictures that later steps prefill
 
 
 class PictureProgress(Protocol):

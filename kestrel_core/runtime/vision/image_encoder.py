@@ -1,7 +1,7 @@
 """From crops to embeddings. Remembers the last few: a picture asked for again soon is not encoded again.
 
-Where crops are encoded in batches, a picture can also be encoded in parts, ahead of the step that needs it.
-What is encoded of it stays here for a while, whoever asked for it.
+A picture can also be encoded in parts, ahead of the step that needs it. What is encoded of it stays here for
+a while, whoever asked for it.
 """
 
 import logging
@@ -16,6 +16,7 @@ from torch import Tensor
 from kestrel_core.loop.step import Encode, PreparedImage
 from kestrel_core.moondream.vision import Vision, num_crops
 from kestrel_core.runtime.vision.crop_batches import CropBatches, Encoded, Partial
+from kestrel_core.runtime.vision.plain_parts import PlainParts
 
 log = logging.getLogger("kestrel")
 
@@ -37,6 +38,7 @@ class ImageEncoder:
         self._times: OrderedDict[str, Callable[[], float]] = OrderedDict()
         self._before_s = batches.busy_s() if batches is not None else 0.0  # another engine may have used them
         self._encode_s = 0.0
+        self._parts = batches or PlainParts(vision)
         self._partial: OrderedDict[str, Partial] = OrderedDict()
         self._whole: set[str] = set()  # not to be encoded in parts
         self._ahead: set[str] = set()  # encoded in parts, and not asked for since
@@ -87,7 +89,7 @@ class ImageEncoder:
             self._remembered.move_to_end(key)
             return 0
         count = num_crops(image.tiling)
-        if self._batches is None or key in self._whole or count > self._batches.max_crops:
+        if key in self._whole or count > self._parts.max_crops:
             return 0
         return self._partial[key].num_missing if key in self._partial else count
 
@@ -104,23 +106,25 @@ class ImageEncoder:
             log.exception("encoding pictures in parts failed; they are tried as a whole")
 
     def _advance(self, encodes: Sequence[Encode]) -> None:
-        assert self._batches is not None
         try:
             parts = [(self._begun(one.image), one) for one in encodes if self.num_missing(one.image)]
-            room, batch = self._batches.max_crops, list[tuple[Partial, int]]()
+            room, batch = self._parts.max_crops, list[tuple[Partial, int]]()
             for picture, one in parts:
                 count = min(one.num_crops, picture.num_missing)
                 if batch and count > room:
-                    self._batches.advance(batch, not one.beside)
-                    room, batch = self._batches.max_crops, []
+                    self._parts.advance(batch, not one.beside)
+                    room, batch = self._parts.max_crops, []
                 batch.append((picture, count))
                 room -= count
             if batch:
-                self._batches.advance(batch, not parts[-1][1].beside)
+                self._parts.advance(batch, not parts[-1][1].beside)
             for picture, one in parts:
                 if not picture.num_missing:
-                    self._keep(one.image, self._batches.finish(picture, not one.beside))
+                    encoded = self._parts.finish(picture, not one.beside)
+                    self._keep(one.image, encoded)
                     self._ahead.add(one.image.key)
+                    if self._batches is None:
+                        self._encode_s += encoded.seconds()
         except Exception:
             if len(self._whole) > MAX_WHOLE:
                 self._whole.clear()
@@ -130,8 +134,7 @@ class ImageEncoder:
             raise
 
     def _begun(self, image: PreparedImage) -> Partial:
-        assert self._batches is not None
-        picture = self._partial.pop(image.key, None) or self._batches.begin(image)
+        picture = self._partial.pop(image.key, None) or self._parts.begin(image)
         self._partial[image.key] = picture
         while len(self._partial) > MAX_PARTIAL:
             self._partial.popitem(last=False)

@@ -20,9 +20,10 @@ def picture(seed: int, tiling: tuple[int, int]) -> PreparedImage:
     return PreparedImage(str(seed), crops, tiling)
 
 
-def make(max_crops: int = 64) -> ImageEncoder:
+def make(max_crops: int | None = 64) -> ImageEncoder:
+    """Without `max_crops` on the plain path."""
     vision = tiny_model(CONFIG, seed=2).vision
-    return ImageEncoder(vision, CropBatches(vision, max_crops=max_crops))
+    return ImageEncoder(vision, None if max_crops is None else CropBatches(vision, max_crops=max_crops))
 
 
 def expected(image: PreparedImage) -> torch.Tensor:
@@ -32,8 +33,11 @@ def expected(image: PreparedImage) -> torch.Tensor:
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 30])
 @pytest.mark.parametrize("beside", [False, True])
-def test_parts_of_several_pictures_share_batches_and_give_the_same(size: int, beside: bool) -> None:
-    encoder = make(max_crops=14)
+@pytest.mark.parametrize("max_crops", [14, None])
+def test_parts_of_several_pictures_share_batches_and_give_the_same(
+    size: int, beside: bool, max_crops: int | None
+) -> None:
+    encoder = make(max_crops)
     images = [picture(at, tiling) for at, tiling in enumerate([(2, 3), (1, 1), (3, 4), (1, 2)])]
     assert [encoder.num_missing(image) for image in images] == [7, 1, 13, 3]
     while any(map(encoder.num_missing, images)):
@@ -48,6 +52,7 @@ def test_parts_of_several_pictures_share_batches_and_give_the_same(size: int, be
         torch.testing.assert_close(found, expected(image), atol=1e-5, rtol=1e-5)
         assert encoder.seconds(image) > 0, "all of its parts"
     assert encoder.num_encoded == 4, "nothing was encoded twice"
+    assert (encoder.encode_s > 0) == (max_crops is None), "batches count the device's seconds"
     encoder.encode_many(images)
     assert encoder.seconds(images[0]) == 0, "the second time nothing was computed"
 
@@ -114,4 +119,4 @@ def test_where_parts_fail_a_picture_is_left_to_its_step(caplog: pytest.LogCaptur
 
 def test_only_pictures_that_fit_a_batch_go_in_parts() -> None:
     assert make(max_crops=14).num_missing(picture(0, (1, 30))) == 0
-    assert ImageEncoder(tiny_model(CONFIG).vision).num_missing(picture(0, (2, 3))) == 0, "one by one"
+    assert make(max_crops=None).num_missing(picture(0, (1, 30))) == 31, "there are no batches"
