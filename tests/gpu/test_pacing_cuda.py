@@ -15,7 +15,7 @@ from kestrel_core.runtime.vision.image_encoder import ImageEncoder
 
 pytestmark = pytest.mark.gpu
 
-CONFIG = RuntimeConfig(model=DEMO, device="cuda", dtype="float32", max_batch_size=16)
+CONFIG = RuntimeConfig(model=DEMO, weights="random", device="cuda", dtype="float32", max_batch_size=16)
 
 
 def test_streams_and_pictures_say_the_same_whatever_the_pacing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -33,7 +33,7 @@ def test_streams_and_pictures_say_the_same_whatever_the_pacing(monkeypatch: pyte
 @pytest.mark.parametrize("beside", [False, True])
 def test_a_picture_in_parts_has_the_embeddings_it_has_as_a_whole(beside: bool) -> None:
     """While the current stream is busy, and with other pictures in the same batches."""
-    model = open_model(replace(CONFIG, weights="random"))
+    model = open_model(CONFIG)
     network = model.network
     size, batches = network.config.vision.crop_size, model.fast_paths.crop_batches("auto", "auto", "auto")
     generator = torch.Generator().manual_seed(1)

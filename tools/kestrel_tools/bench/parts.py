@@ -184,7 +184,7 @@ class Pauses:
     @property
     def num_charts(self) -> int:
         """Enough that none comes back while anything remembers it."""
-        return max(64, int(1.3 * max(self.pictures_per_s) * self.seconds), 8 * self.callers)
+        return max(64, int(1.3 * max(self.pictures_per_s) * self.seconds), 5 * self.callers)
 
 
 @dataclass(frozen=True, slots=True)
