@@ -9,7 +9,7 @@ its crops at a time.
 import logging
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock
@@ -100,7 +100,7 @@ class CropBatches:
     def begin(self, image: PreparedImage) -> Partial:
         """A picture of which nothing is encoded yet. It may not have more crops than a batch."""
         count = num_crops(image.tiling)
-        with torch.cuda.stream(self._stream):
+        with self.on_its_stream():
             self._uploads.upload([image])
             crops = self._uploads.crops[:count].clone()
             return Partial(image.tiling, crops, self._features.new_empty((count, *self._features.shape[1:])))
@@ -111,7 +111,7 @@ class CropBatches:
 
         In turn: what was launched on the current stream is done before, and what comes there later waits.
         """
-        with self._own_stream(in_turn):
+        with self._in_turn(in_turn):
             began, began_s = self._event(), perf_counter()
             places, start = [], 0
             for picture, count in parts:
@@ -131,7 +131,7 @@ class CropBatches:
     def finish(self, picture: Partial, in_turn: bool) -> Encoded:
         """The embeddings of a picture of which all crops are encoded."""
         assert not picture.num_missing
-        with self._own_stream(in_turn):
+        with self._in_turn(in_turn):
             [embeddings] = self._project(picture.features, [picture.tiling])
             ready = self._event()
         times = tuple(picture.seconds)
@@ -150,6 +150,10 @@ class CropBatches:
         """How many sizes of batches are captured, and how many there are."""
         return len(self._captured), len(batch_sizes(self._max_crops))
 
+    def on_its_stream(self) -> AbstractContextManager[object]:
+        context: AbstractContextManager[object] = torch.cuda.stream(self._stream)
+        return context
+
     @torch.inference_mode()
     def warm_up(self) -> None:
         """Run every size once, the largest first, and capture it where that is wanted. Only once for all
@@ -158,7 +162,7 @@ class CropBatches:
         if self._is_warm:
             return
         self._is_warm = True
-        with torch.cuda.stream(self._stream):
+        with self.on_its_stream():
             for size in reversed(batch_sizes(self._max_crops)):
                 if self._graphs is not None:
                     try:
@@ -190,7 +194,7 @@ class CropBatches:
     def _run(self, images: Sequence[PreparedImage]) -> list[Encoded]:
         tilings = [image.tiling for image in images]
         count, began_s = sum(map(num_crops, tilings)), perf_counter()
-        with torch.cuda.stream(self._stream):
+        with self.on_its_stream():
             began = self._event()
             if count <= self._max_crops:
                 features = self._features
@@ -216,12 +220,12 @@ class CropBatches:
         return partial(_elapsed_s, began, ended)
 
     @contextmanager
-    def _own_stream(self, in_turn: bool) -> Iterator[None]:
+    def _in_turn(self, in_turn: bool) -> Iterator[None]:
         """Launches go to the own stream; in turn with those of the current one, or beside them."""
         steps = torch.cuda.current_stream(self._device) if self._stream is not None and in_turn else None
         if self._stream is not None and steps is not None:
             self._stream.wait_stream(steps)
-        with torch.cuda.stream(self._stream):
+        with self.on_its_stream():
             yield
         if self._stream is not None and steps is not None:
             steps.wait_stream(self._stream)
