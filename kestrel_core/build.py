@@ -1,16 +1,24 @@
 """Puts the rooms together: weights, tokenizer, device, scheduler and loop. No other module knows them all."""
 
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from threading import Thread
 
 import torch
 
+from kestrel_core.choices import (
+    adapter_store,
+    num_pages,
+    refuse_what_is_required,
+    require_all_graphs,
+    wanted_tokens,
+)
+from kestrel_core.choices import serves_adapters as serves_adapters
 from kestrel_core.config import RuntimeConfig
-from kestrel_core.intake.adapters import AdapterStore
 from kestrel_core.intake.checksums import verify_weights
 from kestrel_core.intake.heap import keep_heap_level
 from kestrel_core.intake.image_limits import ImageLimits
@@ -23,23 +31,27 @@ from kestrel_core.loop.heartbeat import Heartbeat
 from kestrel_core.loop.limits import QueueLimits
 from kestrel_core.loop.metrics import Metrics
 from kestrel_core.loop.step_loop import StepLoop
-from kestrel_core.moondream.checkpoint.adapter_files import read_adapter
 from kestrel_core.moondream.checkpoint.weights import load_config
-from kestrel_core.moondream.config import MoondreamConfig
+from kestrel_core.moondream.config import MOONDREAM2, MoondreamConfig
 from kestrel_core.moondream.loading import DTYPES as DTYPES
 from kestrel_core.moondream.loading import load_network, parse_dtype, random_network
 from kestrel_core.moondream.loading import parse_device as parse_device
-from kestrel_core.moondream.lora import Adapter, Stacks
+from kestrel_core.moondream.lora import Stacks
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.protocol.about import About, own_version
-from kestrel_core.protocol.errors import EngineFailed, InvalidRequest
+from kestrel_core.protocol.errors import InvalidRequest
 from kestrel_core.protocol.limits import InputLimits
+from kestrel_core.running import Engine as Engine
+from kestrel_core.runtime.attention.choose import prepare_flashinfer
+from kestrel_core.runtime.compiled import use_cache_folder
 from kestrel_core.runtime.cpu import cpu_threads
 from kestrel_core.runtime.cuda_runtime import CudaRuntime
 from kestrel_core.runtime.fast_paths import FastPaths
 from kestrel_core.runtime.graphs import Graphs
 from kestrel_core.runtime.kv_cache import KVCache
-from kestrel_core.runtime.memory import affordable_tokens, free_bytes, pages_for, require_room_for_adapters
+from kestrel_core.runtime.memory import affordable_tokens, free_bytes, require_room_for_adapters
+from kestrel_core.runtime.rehearsal import compile_text
+from kestrel_core.runtime.timeline import Timeline
 from kestrel_core.runtime.torch_runtime import TorchRuntime, best_page_size
 from kestrel_core.runtime.vision.image_encoder import ImageEncoder
 from kestrel_core.scheduler.adapter_slots import AdapterSlots
@@ -50,7 +62,11 @@ from kestrel_core.scheduler.scheduler import Limits, Scheduler
 from kestrel_core.skills.registry import SkillRegistry, installed_skills
 from kestrel_core.skills.spec import Language
 
+log = logging.getLogger("kestrel")
+
 Progress = Callable[[int, int], None]
+
+LOADING_THREADS = 6  # each fills buffers at some 8 GB/s; more than PCIe takes is for nothing
 
 
 @dataclass(frozen=True)
@@ -58,68 +74,11 @@ class LoadedModel:
     network: Moondream
     language: Language
     device: torch.device
+    flashinfer: Thread | None = None  # compiles it, where that was begun already
 
     @cached_property
     def fast_paths(self) -> FastPaths:
         return FastPaths(self.network)
-
-
-@dataclass(frozen=True)
-class Engine:
-    """A running engine: requests enter by the loop, the rest is there to be looked at."""
-
-    loop: StepLoop
-    language: Language
-    runtime: TorchRuntime | CudaRuntime
-    description: About  # without its adapters, which come and go
-    adapters: AdapterStore[Adapter] | None
-    settled: dict[str, str]  # what `in_use` tells beside the runtime's part
-
-    def close(self, drain: bool = True) -> None:
-        self.loop.close(drain)
-
-    @property
-    def about(self) -> About:
-        """What can be asked for, with the adapters that there are now."""
-        return replace(self.description, adapters=() if self.adapters is None else self.adapters.names())
-
-    def in_use(self) -> dict[str, str]:
-        """What the choices of the configuration came to on this machine.
-
-        model, generation, device, dtype, vision_dtype (a dtype, or float8), runtime (cuda, torch), attention
-        (flashinfer, sdpa), graphs (on, off, partly), kernels (ours, torch), adapters (off, or what the device
-        has room for).
-        """
-        return {**self.settled, **self.runtime.in_use()}
-
-    def metrics(self) -> dict[str, Any]:
-        scheduler, encoder = self.loop.scheduler, self.runtime.encode_image
-        cached = scheduler.prefix_cache.num_cached_pages
-        free = scheduler.pool.num_free
-        device = {}
-        if isinstance(self.runtime, CudaRuntime):
-            device = {
-                "device_bytes_planned": self.runtime.planned_bytes,
-                "device_bytes_used": self.runtime.used_bytes,
-            }
-        return {
-            **self.loop.metrics.snapshot(),
-            **device,
-            "queued": self.loop.num_queued,
-            "queued_bytes": self.loop.queued_bytes,
-            "prepared_bytes": self.loop.prepared_bytes,
-            "running": scheduler.num_running,
-            "preemptions": scheduler.num_preemptions,
-            "pages_free": free,
-            "pages_cached": cached,
-            "pages_used": scheduler.pool.num_pages - 1 - free - scheduler.prefix_cache.num_evictable_pages,
-            "images_encoded": encoder.num_encoded,
-            "vision_encode_s": encoder.encode_s,
-            "adapter_slots": scheduler.adapter_slots.max_adapters,
-            "adapters_resident": scheduler.adapter_slots.num_ready,
-            "adapter_evictions": scheduler.adapter_slots.num_evictions,
-            "adapter_waiting": self.loop.num_waiting_for_adapters,
-        }
 
 
 def build_engine(
@@ -134,7 +93,11 @@ def build_engine(
     `progress` is told how far loading is, `warming` how far the warm-up is. With an `api_key` Moondream is
     asked for the adapters that it hosts.
     """
-    return start_engine(open_model(config, progress), config, skills, warming, api_key)
+    timeline = Timeline()
+    model = open_model(config, progress, timeline)
+    engine = start_engine(model, config, skills, warming, api_key, timeline)
+    log.info("ready after %s", timeline)
+    return engine
 
 
 def start_engine(
@@ -143,10 +106,11 @@ def start_engine(
     skills: SkillRegistry | None = None,
     warming: Progress | None = None,
     api_key: str | None = None,
+    timeline: Timeline | None = None,
 ) -> Engine:
     """An engine over a model that is loaded already."""
     keep_heap_level()
-    engine = assemble_engine(model, config, skills, warming=warming, api_key=api_key)
+    engine = assemble_engine(model, config, skills, warming=warming, api_key=api_key, timeline=timeline)
     engine.loop.start()
     return engine
 
@@ -159,6 +123,7 @@ def assemble_engine(
     warming: Progress | None = None,
     api_key: str | None = None,
     runtime: TorchRuntime | CudaRuntime | None = None,
+    timeline: Timeline | None = None,
 ) -> Engine:
     """An engine whose loop does not run yet: for callers that call `loop.step()` themselves.
 
@@ -173,17 +138,18 @@ def assemble_engine(
         raise InvalidRequest(
             f"max_context is {max_context:,}, and this model is good for {usable:,} positions"
         )
-    store = _adapter_store(model, config, api_key) if serves_adapters(config, api_key) else None
+    timeline = timeline or Timeline()
+    store = adapter_store(model.network, config, api_key) if serves_adapters(config, api_key) else None
     if runtime is None:
-        runtime = _runtime(model, config, page_size, max_context, overlaps, store is not None)
+        runtime = _runtime(model, config, page_size, max_context, overlaps, store is not None, timeline)
         if isinstance(runtime, CudaRuntime):
-            runtime.warm_up(config.max_step_tokens, warming)
-            _require_all_graphs(runtime, config)
-        num_pages = runtime.num_pages
+            runtime.warm_up(config.max_step_tokens, warming, timeline)
+            require_all_graphs(runtime, config)
+        pages = runtime.num_pages
     else:
-        wanted = pages_for(_wanted_tokens(config, max_context), max_context, page_size)
-        num_pages = min(wanted, runtime.num_pages)
-    pool, metrics = PagePool(num_pages), Metrics()
+        wanted = num_pages(wanted_tokens(config, max_context), max_context, page_size)
+        pages = min(wanted, runtime.num_pages)
+    pool, metrics = PagePool(pages), Metrics()
     limits = InputLimits.parse(config.input_limits)
     skills = (skills or installed_skills(config.skills)).within(limits)
     scheduler = Scheduler(
@@ -238,18 +204,8 @@ def assemble_engine(
         for about in (skill.about(model.language) for skill in skills)
     )
     about = About(settled["model"], own_version(), max_context, taken, max_batch_size=config.max_batch_size)
-    return Engine(loop, model.language, runtime, about, store, settled)
-
-
-def serves_adapters(config: RuntimeConfig, api_key: str | None) -> bool:
-    """Whether adapters can come from anywhere. If not, no memory is kept for them."""
-    return config.adapters_folder is not None or config.adapter_hub or api_key is not None
-
-
-def _adapter_store(model: LoadedModel, config: RuntimeConfig, api_key: str | None) -> AdapterStore[Adapter]:
-    text, dtype = model.network.config.text, model.network.text.wte.dtype
-    read = partial(read_adapter, config=text, dtype=dtype, max_rank=config.max_adapter_rank)
-    return AdapterStore(read, config.adapters_folder, config.adapter_hub, api_key)
+    timeline.mark("engine")
+    return Engine(loop, model.language, runtime, about, store, settled, timeline)
 
 
 def _stacks(model: LoadedModel, config: RuntimeConfig) -> Stacks:
@@ -267,59 +223,49 @@ def _runtime(
     max_context: int,
     overlaps: bool | None,
     has_adapters: bool,
+    timeline: Timeline,
 ) -> TorchRuntime | CudaRuntime:
     network, on_cuda = model.network, model.device.type == "cuda"
-    tokens = _wanted_tokens(config, max_context)
+    tokens = wanted_tokens(config, max_context)
     encoder, forward = None, None
     if on_cuda and config.runtime == "auto":
         forward = model.fast_paths.text(config.compile)  # first, since it moves the weights in memory
     stacks = _stacks(model, config) if has_adapters else None
     if on_cuda and config.runtime == "auto":
-        batches = model.fast_paths.crop_batches(config.compile, config.vision_dtype, config.cuda_graphs)
+        batches = model.fast_paths.crop_batches(config.compile, config.vision_dtype, config.graphs)
         encoder = ImageEncoder(network.vision, batches)
+        timeline.mark("fast paths")
         encoder.warm_up()  # before the KV cache, which gets what is left
+        timeline.mark("vision graphs")
+    if model.flashinfer is not None:
+        if model.flashinfer.is_alive() and forward is not None:
+            compile_text(forward, network, page_size)  # in the time that there is
+            timeline.mark("text kernels")
+        model.flashinfer.join()
+        timeline.mark("FlashInfer's compiler")
     if on_cuda:
         cell_bytes = KVCache.bytes_per_cell(network.config.text, network.text.wte.dtype)
         tokens = affordable_tokens(tokens, max_context, cell_bytes, free_bytes(model.device))
-    num_pages = pages_for(tokens, max_context, page_size)
+    pages = num_pages(tokens, max_context, page_size)
     if encoder is None:
-        _refuse_what_is_required(model, config)
+        refuse_what_is_required(model.device, config)
         threads = cpu_threads(model.device, network.text.wte.dtype, config.threads)
-        return TorchRuntime(network, num_pages, page_size, bool(overlaps), stacks, threads)
-    return CudaRuntime(
+        return TorchRuntime(network, pages, page_size, bool(overlaps), stacks, threads)
+    runtime = CudaRuntime(
         network,
-        num_pages,
+        pages,
         page_size,
         config.max_batch_size,
         max_context,
         encoder,
         forward=forward,
         flashinfer=config.flashinfer,
-        graphs=Graphs.wanted(model.device, config.cuda_graphs, urgent=config.vision_pacing == "beside"),
+        graphs=Graphs.wanted(model.device, config.graphs, urgent=config.vision_pacing == "beside"),
         overlaps=overlaps is not False,
         stacks=stacks,
     )
-
-
-def _wanted_tokens(config: RuntimeConfig, max_context: int) -> int:
-    return config.kv_cache_tokens or 2 * config.max_batch_size * max_context
-
-
-def _refuse_what_is_required(model: LoadedModel, config: RuntimeConfig) -> None:
-    for name in ("flashinfer", "cuda_graphs", "compile"):
-        if getattr(config, name) == "required":
-            raise EngineFailed(
-                f"{name} is required, and only the fast runtime on a CUDA device has it; device is "
-                f'"{model.device}" and runtime is "{config.runtime}"'
-            )
-
-
-def _require_all_graphs(runtime: CudaRuntime, config: RuntimeConfig) -> None:
-    if config.cuda_graphs == "required" and runtime.in_use()["graphs"] != "on":
-        raise EngineFailed(
-            "CUDA graphs are required, and without FlashInfer the largest steps cannot be captured; lower "
-            "max_batch_size or install FlashInfer"
-        )
+    timeline.mark("FlashInfer")
+    return runtime
 
 
 def _settled(
@@ -337,12 +283,37 @@ def _settled(
     }
 
 
-def open_model(config: RuntimeConfig, progress: Progress | None = None) -> LoadedModel:
+def open_model(
+    config: RuntimeConfig, progress: Progress | None = None, timeline: Timeline | None = None
+) -> LoadedModel:
     """The model a configuration names: from disk, bundled, from the hub's cache, or with random weights."""
+    timeline = timeline or Timeline()
+    use_cache_folder(config.cache_folder)
     device = parse_device(config.device)
     dtype = parse_dtype(config.dtype, device)
     known = MODELS.get(config.model)
     default = known.config if known else None
+    flashinfer = None
+    if config.quick_start and config.runtime == "auto":
+        text = (default or MOONDREAM2).text  # a guess where the checkpoint is another's; it costs nothing
+        flashinfer = prepare_flashinfer(text, device, dtype, config.flashinfer)
+    if device.type == "cuda":
+        torch.zeros(1, device=device)
+    timeline.mark("device")
+    model = _load(config, default, device, dtype, progress, timeline)
+    timeline.mark("weights")
+    return replace(model, flashinfer=flashinfer)
+
+
+def _load(
+    config: RuntimeConfig,
+    default: MoondreamConfig | None,
+    device: torch.device,
+    dtype: torch.dtype,
+    progress: Progress | None,
+    timeline: Timeline,
+) -> LoadedModel:
+    known = MODELS.get(config.model)
     tokenizer = Path(config.tokenizer_path) if config.tokenizer_path else None
     if config.model_path is not None:
         if config.weights == "random":
@@ -361,7 +332,10 @@ def open_model(config: RuntimeConfig, progress: Progress | None = None) -> Loade
         path, tokenizer = files.folder, tokenizer or files.tokenizer
     if config.verify_weights:
         verify_weights(path, progress)
-    return load_model(path, tokenizer, device, dtype, default, progress)
+    num_threads = LOADING_THREADS if config.quick_start and device.type == "cuda" else 1
+    return load_model(
+        path, tokenizer, device, dtype, default, progress, timeline=timeline, num_threads=num_threads
+    )
 
 
 def load_model(
@@ -371,11 +345,15 @@ def load_model(
     dtype: torch.dtype,
     default: MoondreamConfig | None = None,
     progress: Progress | None = None,
+    timeline: Timeline | None = None,
+    num_threads: int = 1,
 ) -> LoadedModel:
     """A checkpoint from disk. `tokenizer` is its `tokenizer.json`, if that is not beside the weights."""
     config = load_config(path, default)
     words = Tokenizer.from_file(tokenizer or _folder(path) / "tokenizer.json", config)
-    network = load_network(path, config, device, dtype, progress)
+    if timeline is not None:
+        timeline.mark("tokenizer")
+    network = load_network(path, config, device, dtype, progress, num_threads=num_threads)
     return LoadedModel(network, Language(config, words), device)
 
 

@@ -81,6 +81,15 @@ class RuntimeConfig:
     cuda_graphs: str = _option(
         "auto", "capture steps into graphs at start and replay them: auto (on CUDA), off, or required"
     )
+    quick_start: bool = _option(
+        False,
+        "compile FlashInfer beside all else, and capture most graphs after the start, in idle moments (CUDA)",
+    )
+    cache_folder: str | None = _option(
+        None,
+        "folder for compiled kernels, FlashInfer's too, which the next start takes from there; those of the "
+        "libraries, in the home folder",
+    )
     compile: str = _option(
         "auto", "fused and compiled kernels: auto (where they win, on CUDA), off, or required"
     )
@@ -149,6 +158,11 @@ class RuntimeConfig:
         for name in _types():
             value = _checked(name, getattr(self, name))
             object.__setattr__(self, name, value)  # as the class is frozen
+
+    @property
+    def graphs(self) -> str:
+        """`cuda_graphs`, or "lazy" where most of them may come after the start."""
+        return "lazy" if self.quick_start and self.cuda_graphs == "auto" else self.cuda_graphs
 
     @property
     def max_step_tokens(self) -> int:

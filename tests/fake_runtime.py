@@ -96,6 +96,8 @@ class FakeRuntime:
         self._gate.set()
         self._num_free = 0  # so many launches do not wait
         self.held = threading.Event()  # a launch waits
+        self.put_off: list[str] = []  # captures that are left for later
+        self.captures: list[tuple[str, bool]] = []  # those that were done, and whether the loop was idle
         self.plans: list[StepPlan] = []
         self.violations: list[str] = []
         self.under_way: deque[FakeStep] = deque()
@@ -140,6 +142,12 @@ class FakeRuntime:
 
     def adapter_loader(self, index: int) -> Callable[[Adapter], None]:
         return self.adapters.loader(index)
+
+    def capture_more(self, idle: bool) -> bool:
+        if not self.put_off:
+            return False
+        self.captures.append((self.put_off.pop(0), idle))
+        return True
 
     def hold(self, after: int = 0) -> None:
         """Let every launch wait for `release`, once there were `after` of them."""

@@ -6,7 +6,8 @@ from kestrel_core.runtime.graphs import Work
 class Replays:
     """In place of CUDA graphs: work is called again, on what the captured tensors hold by then."""
 
-    def __init__(self) -> None:
+    def __init__(self, lazy: bool = False) -> None:
+        self.lazy = lazy
         self.num_captured = self.num_replayed = 0
 
     def refuse_if_required(self, error: Exception) -> None:

@@ -43,7 +43,7 @@ class Pictures:
         self._shape = (config.vision.num_patches, config.text.dim)
         self._like = like
         self._known: dict[str, Tensor] = {}
-        self.num_encoded = 0
+        self.num_encoded = self.num_put_off = 0
         self.captured = (0, 0)
 
     def __call__(self, image: PreparedImage) -> Tensor:

@@ -23,6 +23,14 @@ def test_every_option_says_what_it_means() -> None:
     assert all(option.metadata["meaning"] for option in dataclasses.fields(RuntimeConfig))
 
 
+def test_a_quick_start_puts_captures_off_unless_they_are_required_or_not_wanted() -> None:
+    def graphs(cuda_graphs: str, quick_start: bool) -> str:
+        return RuntimeConfig(cuda_graphs=cuda_graphs, quick_start=quick_start).graphs
+
+    assert [graphs(choice, True) for choice in ("auto", "off", "required")] == ["lazy", "off", "required"]
+    assert [graphs(choice, False) for choice in ("auto", "off", "required")] == ["auto", "off", "required"]
+
+
 def test_every_option_can_be_a_text() -> None:
     config = RuntimeConfig(
         model="moondream2",
@@ -37,6 +45,8 @@ def test_every_option_can_be_a_text() -> None:
         runtime="torch",
         flashinfer="off",
         cuda_graphs="required",
+        quick_start=True,
+        cache_folder="/kept",
         compile="off",
         vision_dtype="fp8",
         vision_pacing="slices",

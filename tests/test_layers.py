@@ -22,6 +22,7 @@ ROWS = (
     "triton",
     "engine client",
     "build",
+    "choices running",
     "loop",
     "loop.inbox",
     "scheduler skills runtime",
@@ -56,7 +57,7 @@ KNOWS_ONLY = {
 
 # The lower half holds tensors; whoever is not named here knows neither torch nor the rooms made of it.
 TENSOR_ROOMS = {"moondream", "runtime"}
-KNOWS_TENSORS = {*TENSOR_ROOMS, "build", "tools"}
+KNOWS_TENSORS = {*TENSOR_ROOMS, "build", "choices", "running", "tools"}
 
 # Packages from elsewhere that only these rooms, or these single modules, may import.
 RESERVED = {

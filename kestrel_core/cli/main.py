@@ -1,7 +1,8 @@
 """The `kestrel` command: finds its commands, parses, runs one. Heavy imports wait until one is chosen.
 
-`serve` and `schedule` are the product's own. Others come by entry points of the group `kestrel.commands`:
-functions that are given the sub-parsers and add a command. So the product need not know its tools.
+`serve`, `schedule` and `warm` are the product's own. Others come by entry points of the group
+`kestrel.commands`: functions that are given the sub-parsers and add a command. So the product need not know
+its tools.
 """
 
 import argparse
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from kestrel_core.cli import schedule, serve
+from kestrel_core.cli import schedule, serve, warm
 from kestrel_core.protocol.errors import KestrelError
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def make_parser(more: Sequence[Add] = ()) -> argparse.ArgumentParser:
     parser = Parser(prog="kestrel", description="Serve and check Moondream models.")
     parser.add_argument("--version", action="version", version=f"kestrel {version()}")
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    for add in (serve.add, schedule.add, *(more or installed())):
+    for add in (serve.add, schedule.add, warm.add, *(more or installed())):
         add(commands)
     return parser
 

@@ -172,9 +172,8 @@ class StepLoop:
                 log.exception("the engine's loop failed")
                 self._inbox.mark_broken()
                 self._pending = None
-                self._fail_all(
-                    EngineFailed(f"the engine failed ({type(error).__name__}) and takes no requests")
-                )
+                kind = type(error).__name__
+                self._fail_all(EngineFailed(f"the engine failed ({kind}) and takes no requests"))
                 break
         self.heartbeat.rest()
         self._stop()
@@ -206,7 +205,9 @@ class StepLoop:
             self.step()
 
     def _admit_arrivals(self, wait: bool) -> None:
-        if wait:
+        if not wait:
+            self.runtime.capture_more(idle=False)
+        elif self._inbox.has_calls or not self.runtime.capture_more(idle=True):
             self.heartbeat.rest()
             self._inbox.wait(self._deadlines.wait_s(self._clock()))
             self.heartbeat.begin()

@@ -42,9 +42,10 @@ def load_network(
     device: torch.device,
     dtype: torch.dtype,
     progress: Progress | None = None,
+    num_threads: int = 1,
 ) -> Moondream:
     network = _without_weights(config)
-    load_weights(network, config, open_checkpoint(path), device, dtype, progress)
+    load_weights(network, config, open_checkpoint(path), device, dtype, progress, num_threads=num_threads)
     return network
 
 

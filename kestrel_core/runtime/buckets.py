@@ -21,6 +21,11 @@ class Bucket:
     forward: Work | None = None  # once it is captured
     adapted_forward: Work | None = None  # the same for steps in which a token has an adapter
 
+    @property
+    def order(self) -> tuple[int, int]:
+        """Buckets are sorted by it, and known by it."""
+        return self.num_images, self.size
+
     def captured(self, adapted: bool) -> Work | None:
         return self.adapted_forward if adapted else self.forward
 
@@ -40,6 +45,13 @@ def small_steps(max_rows: int, max_captured: int) -> list[tuple[int, int]]:
         for num_images in IMAGES
         for size in range(ROWS // 2, min(max_rows, max_captured) + 1, ROWS // 2)
     ]
+
+
+def first_steps(sizes: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:
+    """Those that a quick start captures: powers of two, the smallest with an image, and all the largest."""
+    largest = dict(sizes)  # of each number of images, since sizes grow
+    first = {(0, size) for num_images, size in sizes if num_images == 0 and size & (size - 1) == 0}
+    return first | set(largest.items()) | {(1, ROWS // 2)}
 
 
 def find_bucket(

@@ -11,6 +11,7 @@ others do nothing for adapters.
 """
 
 import logging
+from bisect import insort
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
@@ -26,21 +27,27 @@ from kestrel_core.runtime.adapters.loading import AdapterLoading, room_for_adapt
 from kestrel_core.runtime.adapters.rows import TiledRows, has_adapters
 from kestrel_core.runtime.attention.choose import choose_attention
 from kestrel_core.runtime.attention.protocol import DecodeRows, SpanRows, beside_images
-from kestrel_core.runtime.buckets import Bucket, find_bucket, most_rows, small_steps
+from kestrel_core.runtime.buckets import Bucket, find_bucket, first_steps, most_rows, small_steps
 from kestrel_core.runtime.feeds import Feeds
 from kestrel_core.runtime.graphs import Graphs
 from kestrel_core.runtime.kv_cache import KVCache
 from kestrel_core.runtime.memory import keep_slack
 from kestrel_core.runtime.page_tables import PageTables
+from kestrel_core.runtime.put_off import PutOff
 from kestrel_core.runtime.readouts.batched import Form
-from kestrel_core.runtime.readouts.captured import CapturedReadouts, SamplesInFlight
+from kestrel_core.runtime.readouts.captured import FIRST_READ, CapturedReadouts, SamplesInFlight
 from kestrel_core.runtime.rehearsal import largest_step
 from kestrel_core.runtime.staging import Arrays, Field, Staging, send
+from kestrel_core.runtime.timeline import Timeline
 from kestrel_core.runtime.vision.image_encoder import ImageEncoder
 
 log = logging.getLogger("kestrel")
 
 Progress = Callable[[int, int], None]
+
+# Of the device's memory for a graph that is captured later: its nodes, some hundred of them, and small
+# tensors for which the larger graphs left no place.
+GRAPH_BYTES = 2**20
 
 
 class CudaRuntime:
@@ -100,7 +107,9 @@ class CudaRuntime:
         self._readouts = CapturedReadouts(model, self._feeds, self._inputs)
         self._pictures = self._feeds.blank_images(max_images)
         self._image_positions = torch.arange(self._prefix, device=weight.device).repeat(max_images)
-        self._buckets = [self._make_bucket(*size) for size in sizes]
+        self._buckets = [self._make_bucket(*size) for size in sizes]  # in use, the smaller ones first
+        self._put_off = PutOff()
+        self._sizes = sizes
         self._stacks, self._loading, self._tiled = stacks, None, None
         if stacks is not None:
             self._loading = AdapterLoading(stacks)
@@ -132,6 +141,8 @@ class CudaRuntime:
             # First: behind the spans, they and the next step's image would lie between the same two tokens.
             if plan.encodes:
                 self.encode_image.encode_ahead(plan.encodes)
+            if self._put_off:
+                self._note_missed(images, others)
             bucket = find_bucket(self._buckets, images, others, tiled is not None)
             if bucket is not None:
                 return self._compute_rows(bucket, images, others, tiled)
@@ -154,15 +165,31 @@ class CudaRuntime:
         }
 
     def _graphs_in_use(self) -> str:
-        """Whether all, some or none of the sizes of steps, readouts and batches of pictures are captured."""
+        """Whether all, some or none of the sizes of steps, readouts and batches of pictures are captured, now
+        or in the next idle moments.
+        """
         captured, possible = self.encode_image.captured
         variants = (False, True) if self._captures_adapters else (False,)
         forwards = [bucket.captured(adapted) for bucket in self._buckets for adapted in variants]
         captured += sum(forward is not None for forward in forwards) + self._readouts.num_captured
         possible += len(forwards) + len(self._readouts.sizes)
+        captured += self.num_put_off  # soon they will be
+        possible += self._num_unused
         return "off" if captured == 0 else "on" if captured == possible else "partly"
 
+    @property
+    def num_put_off(self) -> int:
+        """Sizes that are still to be captured."""
+        return len(self._put_off) + self.encode_image.num_put_off
+
+    def capture_more(self, idle: bool) -> bool:
+        if not self.num_put_off:  # between most steps, which should not pay for this
+            return False
+        with self._current_device():
+            return self._put_off.do_one(idle) or self.encode_image.capture_more(idle)
+
     def close(self) -> None:
+        self._put_off.clear()
         self._buckets.clear()
         self._readouts.close()
         self._graphs = None
@@ -255,14 +282,24 @@ class CudaRuntime:
     # Before the first step
 
     @torch.inference_mode()
-    def warm_up(self, step_tokens: int, progress: Progress | None = None) -> None:
-        """Capture the graphs and run the largest step there can be: from then on memory does not grow."""
+    def warm_up(
+        self, step_tokens: int, progress: Progress | None = None, timeline: Timeline | None = None
+    ) -> None:
+        """Capture the graphs and run the largest step there can be: from then on memory does not grow.
+
+        Graphs that are put off take hardly any memory beside that of the larger ones, and it is planned here.
+        """
+        timeline = timeline or Timeline()
         self.encode_image.warm_up()
+        timeline.mark("vision graphs")
         most = max(step_tokens // self._prefix, 1)  # images that a step can have
         self._buckets = [bucket for bucket in self._buckets if bucket.num_images <= most]
+        self._sizes = [order for order in self._sizes if order[0] <= most]
+        if self._graphs is not None and self._graphs.lazy:
+            self._put_off_most(self._graphs)
         # The largest first: it makes room for all others.
         captures = [partial(self._capture, bucket, None) for bucket in reversed(self._buckets)]
-        captures += [partial(self._readouts.capture, size) for size in reversed(self._readouts.sizes)]
+        captures += [partial(self._readouts.capture, size) for size in reversed(self._readouts.in_use)]
         num_without = len(captures)
         if self._captures_adapters:
             captures += [partial(self._capture, bucket, self._tiled) for bucket in reversed(self._buckets)]
@@ -276,8 +313,10 @@ class CudaRuntime:
                     what = "decoding" if done <= num_without else "decoding with adapters"
                     log.warning("%s without CUDA graphs, which is several times slower: %s", what, error)
                     self._graphs = None
+                    self._put_off.clear()
             if progress is not None:
                 progress(done, len(captures))
+        timeline.mark("step graphs")
         if self._on_cuda:
             torch.cuda.empty_cache()  # what the captures needed beside the graphs' own memory
         for adapter in (0,) if self._tiled is None else (0, 1):
@@ -287,7 +326,8 @@ class CudaRuntime:
         keep_slack(self._device)
         with self.encode_image.on_its_stream():
             keep_slack(self._device)
-        self.planned_bytes = self.used_bytes
+        self.planned_bytes = self.used_bytes + self.num_put_off * GRAPH_BYTES
+        timeline.mark("largest step")
 
     def _capture(self, bucket: Bucket, tiled: TiledRows | None, graphs: Graphs) -> None:
         if bucket.size > self._max_captured:
@@ -301,3 +341,47 @@ class CudaRuntime:
         else:
             tiled.stage([], self._num_tokens(bucket))
             bucket.adapted_forward = graphs.capture(lambda: self._forward(bucket, tiled))
+
+    # Between steps
+
+    def _put_off_most(self, graphs: Graphs) -> None:
+        """Leave all but a few sizes out of use until they are captured. The largest are among the few."""
+        first = first_steps(self._sizes)
+        for bucket in self._buckets:
+            if bucket.order not in first and bucket.size <= self._max_captured:
+                self._put_off.add(bucket.order, partial(self._capture_late, bucket, graphs))
+        self._buckets = [bucket for bucket in self._buckets if bucket.order not in self._put_off]
+        for size in self._readouts.in_use[:-1]:
+            if size not in FIRST_READ:
+                self._readouts.in_use.remove(size)
+                self._put_off.add(size, partial(self._capture_readouts_late, size, graphs))
+
+    @property
+    def _num_unused(self) -> int:
+        """Sizes of steps that wait to be captured, or were given up."""
+        return sum(order not in {bucket.order for bucket in self._buckets} for order in self._sizes)
+
+    def _note_missed(self, images: Sequence[Span], others: Sequence[Span]) -> None:
+        """Which sizes a step would be padded to if all were captured."""
+        num_rows = sum(span.stop - span.start for span in others)
+        num_read = sum(span.readout is not None for span in others)
+        for order in self._sizes:
+            if order[0] == len(images) and order[1] >= num_rows:
+                self._put_off.miss(order)
+                break
+        self._put_off.miss(next(size for size in self._readouts.sizes if size >= num_read))
+
+    @torch.inference_mode()
+    def _capture_late(self, bucket: Bucket, graphs: Graphs) -> None:
+        self._capture(bucket, None, graphs)
+        if self._captures_adapters:
+            self._capture(bucket, self._tiled, graphs)
+        insort(self._buckets, bucket, key=lambda bucket: bucket.order)
+
+    @torch.inference_mode()
+    def _capture_readouts_late(self, size: int, graphs: Graphs) -> None:
+        arrays = self._staging.open()
+        self._readouts.write([], 0, arrays)
+        arrays["slots"][:] = 0  # what is read here must not be fed to a sequence
+        self._staging.send("readouts")
+        self._readouts.capture(size, graphs)

@@ -7,6 +7,7 @@ that have to outlive a replay go into tensors which the caller made before the c
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 
@@ -16,17 +17,23 @@ Work = Callable[[], None]
 
 
 class Graphs:
-    def __init__(self, device: torch.device, required: bool = False, urgent: bool = False) -> None:
+    lazy = False  # whether most sizes are left for later
+
+    def __init__(
+        self, device: torch.device, required: bool = False, lazy: bool = False, urgent: bool = False
+    ) -> None:
         """Urgent: thread blocks of these graphs go first where those of other graphs wait too."""
+        self.lazy = lazy
         self._required = required
         self._pool = torch.cuda.graph_pool_handle()
+        self._first: torch.cuda.CUDAGraph | None = None  # it keeps the pool alive
         # One for all: every stream comes with workspaces of its own. Captured kernels keep its priority.
         self._stream = torch.cuda.Stream(device, priority=-1 if urgent else 0)
 
     @classmethod
     def wanted(cls, device: torch.device, choice: str, urgent: bool = False) -> "Graphs | None":
-        """`choice`: auto, off or required."""
-        return None if choice == "off" else cls(device, choice == "required", urgent)
+        """`choice`: auto, lazy, off or required."""
+        return None if choice == "off" else cls(device, choice == "required", choice == "lazy", urgent)
 
     def refuse_if_required(self, error: Exception) -> None:
         """For a caller that would go on without graphs because of `error`."""
@@ -35,6 +42,8 @@ class Graphs:
 
     def capture(self, work: Work) -> Work:
         """The replay that does `work`. Raises if the work waits for the device anywhere."""
+        if self.lazy and self._first is not None:
+            return self._capture_quickly(work)
         stream = self._stream
         stream.wait_stream(torch.cuda.current_stream())
         # The work runs twice before it is captured. The first run compiles kernels and lets libraries take
@@ -47,8 +56,46 @@ class Graphs:
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, pool=self._pool, stream=stream, capture_error_mode="thread_local"):
             work()
+        self._first = self._first or graph
         replay: Work = graph.replay
         return replay
+
+    def _capture_quickly(self, work: Work) -> Work:
+        """The same while an engine serves, or other threads prepare for it.
+
+        The work runs once before it is captured, in the pool's own memory, so that nothing grows. Unlike
+        `torch.cuda.graph` this neither waits for the device nor empties the allocators' caches, which the
+        next steps need. Waits are not looked for: that setting is one for all threads, and work of this kind
+        was captured before.
+        """
+        stream, graph = self._stream, torch.cuda.CUDAGraph()
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            with allocating_from(self._pool):
+                work()
+            graph.capture_begin(pool=self._pool, capture_error_mode="thread_local")
+            try:
+                work()
+            finally:
+                graph.capture_end()
+        torch.cuda.current_stream().wait_stream(stream)
+        replay: Work = graph.replay
+        return replay
+
+
+@contextmanager
+def allocating_from(pool: Any) -> Iterator[None]:
+    """What this thread allocates comes from the pool of graphs, of which there must be one already.
+
+    As `torch.cuda.use_mem_pool`, which takes pools of another kind; torch's own compiler does the same.
+    """
+    device = torch.cuda.current_device()
+    torch._C._cuda_beginAllocateCurrentThreadToPool(device, pool)
+    try:
+        yield
+    finally:
+        torch._C._cuda_endAllocateToPool(device, pool)
+        torch._C._cuda_releasePool(device, pool)
 
 
 @contextmanager

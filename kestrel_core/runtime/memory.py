@@ -58,11 +58,6 @@ def affordable_tokens(wanted: int, max_context: int, cell_bytes: int, free: int)
     return min(wanted, fitting)
 
 
-def pages_for(tokens: int, max_context: int, page_size: int) -> int:
-    """For so many positions, and in any case for a whole sequence. Page 0 is scratch."""
-    return 1 + max(-(-tokens // page_size), -(-max_context // page_size))
-
-
 def require_room_for_adapters(max_adapters: int, max_rank: int, num_bytes: int, free: int) -> None:
     """They may take half of the free bytes; the KV cache and computing need the others."""
     if num_bytes > free // 2:

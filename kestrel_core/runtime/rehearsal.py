@@ -1,9 +1,20 @@
-"""The largest step there can be. Run once before the first real step, it allocates memory for all of them."""
+"""What runs before the first real step: the largest step there can be, which allocates memory for all of
+them, and the text model alone, whose kernels are compiled then.
+"""
 
 import numpy as np
+import torch
 
 from kestrel_core.loop.step import Input, Kind, PreparedImage, Readout, Running, Span, StepPlan
 from kestrel_core.moondream.config import MoondreamConfig
+from kestrel_core.moondream.model import Moondream
+from kestrel_core.moondream.text import Forward
+from kestrel_core.runtime.attention.protocol import CachedAttend
+from kestrel_core.runtime.kv_cache import KVCache
+
+# Numbers of tokens for which kernels are compiled differently: one, few, divisible by 16, and more than each
+# of the limits at which a block is computed in another way.
+COMPILED_TOKENS = (1, 2, 16, 32, 320, 762, 2048)
 
 
 def largest_step(
@@ -27,3 +38,14 @@ def largest_step(
     inputs: list[Input] = [config.tokenizer.bos_id] * (stop - start)
     spans.append(Span(sequence, start, stop, inputs, None, Readout(Kind.TOKEN)))
     return StepPlan(spans)
+
+
+@torch.inference_mode()
+def compile_text(forward: Forward, model: Moondream, page_size: int) -> None:
+    """Run the text model over nothing, with an attention that leaves its queries as they are."""
+    wte = model.text.wte
+    kv_cache = KVCache(model.config.text, 2, page_size, wte.device, wte.dtype)
+    for count in COMPILED_TOKENS:
+        zeros = torch.zeros(count, dtype=torch.int64, device=wte.device)
+        attend = CachedAttend(kv_cache, zeros, lambda layer, q: q)
+        forward(wte.new_zeros((count, wte.shape[1])), zeros, attend, None)

@@ -93,6 +93,9 @@ class TorchRuntime:
         assert self._loading is not None
         return self._loading.loader(index)
 
+    def capture_more(self, idle: bool) -> bool:
+        return False
+
     def in_use(self) -> dict[str, str]:
         return {
             "runtime": "torch",

@@ -209,3 +209,16 @@ def test_a_thought_that_meets_the_end_of_the_context_was_streamed_whole(max_cont
         assert heard.reasoned == heard.output["reasoning"]["text"]
     else:
         assert max_context < 16
+
+
+def test_idle_moments_are_used_for_what_the_start_left_until_somebody_asks() -> None:
+    engine = make_engine()
+    engine.runtime.put_off = ["a", "b", "c"]
+    engine.loop.step(wait=True)
+    assert engine.runtime.captures == [("a", True)]
+    heard = engine.ask(question="go on")
+    engine.loop.step(wait=True)
+    assert engine.runtime.captures == [("a", True)], "who asks is served first"
+    engine.run_until_idle()
+    assert heard.output["answer"]
+    assert engine.runtime.captures[1:] == [("b", False), ("c", False)], "the runtime decides what is worth it"

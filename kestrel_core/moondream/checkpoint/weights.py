@@ -7,7 +7,7 @@ missing, unknown or do not fit are all named in one error, before any tensor is 
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from torch import Tensor, nn
 
 from kestrel_core.moondream.checkpoint.config_file import parse_config
 from kestrel_core.moondream.checkpoint.files import Checkpoint, open_checkpoint, read_json
+from kestrel_core.moondream.checkpoint.uploads import Upload, side_by_side
 from kestrel_core.moondream.config import MOONDREAM2, MOONDREAM3, MoondreamConfig
 from kestrel_core.protocol.errors import BadCheckpoint
 
@@ -90,6 +91,7 @@ def load_weights(
     device: torch.device,
     dtype: torch.dtype,
     progress: Callable[[int, int], None] | None = None,
+    num_threads: int = 1,
 ) -> None:
     """Give every parameter its tensor, on `device` and in `dtype`. `progress`: bytes done, bytes in all."""
     stored = _by_name(checkpoint)
@@ -104,9 +106,20 @@ def load_weights(
     place = {raw: index for index, raw in enumerate(checkpoint.tensors)}
     total = sum(math.prod(shape) for shape in shapes.values()) * dtype.itemsize
     done = 0
-    for name in sorted(shapes, key=lambda name: place[stored[next(iter(parts[name]))].raw]):
+    in_order = sorted(shapes, key=lambda name: place[stored[next(iter(parts[name]))].raw])
+    # Files are mapped here, in one thread; what lies in them is read in the others.
+    jobs = ((name, [read(part) for part in parts[name]]) for name in in_order)
+
+    def load(upload: Upload | None, job: tuple[str, list[Tensor]]) -> tuple[str, Tensor]:
+        name, made_of = job
         weight = torch.empty(shapes[name], device=device, dtype=dtype)
-        _fill(weight, [read(part) for part in parts[name]])
+        _fill(weight, made_of, upload)
+        return name, weight
+
+    loaded: Iterator[tuple[str, Tensor]] = (load(None, job) for job in jobs)
+    if num_threads > 1:
+        loaded = side_by_side(load, jobs, device, num_threads)
+    for name, weight in loaded:
         _assign(model, name, weight)
         done += weight.nbytes
         if progress is not None:
@@ -114,10 +127,10 @@ def load_weights(
     checkpoint.close()
 
 
-def _fill(weight: Tensor, parts: list[Tensor]) -> None:
+def _fill(weight: Tensor, parts: list[Tensor], upload: Upload | None) -> None:
     match parts:
         case [plain]:
-            weight.copy_(plain)
+            weight.copy_(plain) if upload is None else upload.copy(weight, plain)
         case [float8, scale]:
             unscale_float8(float8, scale, weight)
         case [packed, scale, zero_point]:

@@ -1,6 +1,7 @@
 """Which paged attention serves this device: FlashInfer's, or SDPA over copies."""
 
 import logging
+from threading import Thread
 
 import torch
 
@@ -19,7 +20,7 @@ def choose_attention(
 
     `flashinfer` is auto, off or required. Where it is required, SDPA is refused instead.
     """
-    reason = _reason_against_flashinfer(kv_cache, config, flashinfer)
+    reason = _reason_against_flashinfer(kv_cache.k.device, kv_cache.k.dtype, config, flashinfer)
     if reason is None:
         try:
             from kestrel_core.runtime.attention.flashinfer import FlashInferAttention
@@ -42,13 +43,37 @@ def choose_attention(
     return PagedSdpaAttention(kv_cache, max_context)
 
 
-def _reason_against_flashinfer(kv_cache: KVCache, config: TextConfig, flashinfer: str) -> str | None:
+def prepare_flashinfer(
+    config: TextConfig, device: torch.device, dtype: torch.dtype, flashinfer: str
+) -> Thread | None:
+    """A thread that imports FlashInfer and compiles its kernels, while weights are loaded; None where it will
+    not be used. `choose_attention` may be called once the thread has ended, and says what went wrong.
+    """
+    if _reason_against_flashinfer(device, dtype, config, flashinfer) is not None:
+        return None
+
+    def prepare() -> None:
+        try:
+            from kestrel_core.runtime.attention.flashinfer import compile_modules
+
+            compile_modules(config.head_dim, dtype)
+        except Exception as error:
+            log.debug("FlashInfer is not compiled ahead: %s", error)
+
+    thread = Thread(target=prepare, name="kestrel-flashinfer", daemon=True)
+    thread.start()
+    return thread
+
+
+def _reason_against_flashinfer(
+    device: torch.device, dtype: torch.dtype, config: TextConfig, flashinfer: str
+) -> str | None:
     if flashinfer == "off":
         return "it is switched off"
-    if not kv_cache.k.is_cuda:
+    if device.type != "cuda":
         return "it needs a CUDA device"
-    if kv_cache.k.dtype not in (torch.bfloat16, torch.float16):
-        return f"it needs 16-bit weights, and these are {kv_cache.k.dtype}"
+    if dtype not in (torch.bfloat16, torch.float16):
+        return f"it needs 16-bit weights, and these are {dtype}"
     if config.head_dim not in (64, 128, 256):
         return f"it has no kernels for heads of {config.head_dim}"
     return None

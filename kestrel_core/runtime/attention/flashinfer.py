@@ -4,6 +4,8 @@ FlashInfer writes a plan to page-locked memory of its own and copies it from the
 only when that copy is done, so each wrapper has an event that tells.
 """
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import torch
 from flashinfer import BatchDecodeWithPagedKVCacheWrapper, BatchPrefillWithPagedKVCacheWrapper
@@ -145,3 +147,18 @@ class FlashInferDecode:
     def _read(self, layer: int, q: Tensor) -> Tensor:
         out: Tensor = self._wrapper.run(q, self._pages.kv[layer])
         return out
+
+
+def compile_modules(head_dim: int, dtype: torch.dtype) -> None:
+    """Compile what `FlashInferAttention` loads, decodes and prefills side by side. No device is used.
+
+    Each takes a lock of FlashInfer's, so other processes may do the same.
+    """
+    from flashinfer.jit import gen_batch_decode_module, gen_batch_prefill_module
+
+    # Queries, keys and results, then page tables; no positions, no window, no cap on the logits.
+    kind = (dtype, dtype, dtype, torch.int32, head_dim, head_dim, 0, False, False)
+    specs = (gen_batch_decode_module(*kind), gen_batch_prefill_module(BACKEND, *kind, False))
+    missing = [spec for spec in specs if not spec.is_aot and not spec.jit_library_path.exists()]
+    with ThreadPoolExecutor(len(specs)) as threads:
+        list(threads.map(lambda spec: spec.build(verbose=False), missing))

@@ -4,6 +4,7 @@ Owns the states that are read, and the results. What was read stays on the devic
 it, and is copied to the host, where `SamplesInFlight.collect` waits for it.
 """
 
+from bisect import insort
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -19,6 +20,7 @@ from kestrel_core.runtime.readouts import batched
 from kestrel_core.runtime.readouts.batched import Asked, Form
 from kestrel_core.runtime.staging import Arrays, Field, send
 
+FIRST_READ = (1, 4, 16)  # numbers of rows that a quick start captures, beside the largest
 FORMS = [Form(sampled, region) for sampled in (False, True) for region in (False, True)]
 
 
@@ -52,6 +54,7 @@ class CapturedReadouts:
         self._states = weight.new_zeros((max_rows, weight.shape[1]))
         self._results = weight.new_zeros((max_rows, batched.NUM_VALUES), dtype=torch.float32)
         self.sizes = bucket_sizes(max_rows)
+        self.in_use = list(self.sizes)  # the others wait until they are captured
         self._captured: dict[tuple[int, Form], Work] = {}
 
     def write(self, spans: Sequence[Span], before: int, arrays: Arrays) -> tuple[list[Span], Form]:
@@ -94,6 +97,8 @@ class CapturedReadouts:
                 results.copy_(self._rows(asked, form))
 
             self._captured[size, form] = graphs.capture(read)
+        if size not in self.in_use:
+            insort(self.in_use, size)
 
     @property
     def num_captured(self) -> int:
@@ -104,7 +109,7 @@ class CapturedReadouts:
         self._captured.clear()
 
     def _size(self, count: int) -> int:
-        return next(size for size in self.sizes if size >= count)
+        return next(size for size in self.in_use if size >= count)
 
     def _rows(self, asked: Asked, form: Form) -> Tensor:
         results, feeds = batched.read(self._model, self._states[: len(asked.slots)], asked, form)

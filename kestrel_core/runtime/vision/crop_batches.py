@@ -7,6 +7,7 @@ its crops at a time.
 """
 
 import logging
+from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -22,11 +23,20 @@ from torch import Tensor
 from kestrel_core.loop.step import PreparedImage
 from kestrel_core.moondream.vision import Mosaic, Vision, num_crops
 from kestrel_core.runtime.graphs import Graphs, Work
+from kestrel_core.runtime.put_off import PutOff
 from kestrel_core.runtime.vision.crop_uploads import CropUploads
 
 log = logging.getLogger("kestrel")
 
 MAX_BATCH_CROPS = 64  # a crop has some 20 MB of activations
+FIRST_CROPS = (
+    1,
+    5,
+    9,
+    13,
+    24,
+    40,
+)  # captured by a quick start, beside the largest; others are padded to them
 
 
 class Encoded(NamedTuple):
@@ -82,6 +92,8 @@ class CropBatches:
         self._features = vision.pos_emb.new_empty((self._max_crops, *vision.pos_emb.shape[1:]))
         self._graphs = graphs
         self._captured: dict[int, Work] = {}
+        self._sizes = batch_sizes(self._max_crops)  # in use
+        self.put_off = PutOff()
         self._is_warm = False
         self._under_way: deque[tuple[torch.cuda.Event, torch.cuda.Event]] = deque()
         self._busy_s = 0.0
@@ -162,8 +174,10 @@ class CropBatches:
         if self._is_warm:
             return
         self._is_warm = True
+        if self._graphs is not None and self._graphs.lazy:
+            self._put_off_most()
         with self.on_its_stream():
-            for size in reversed(batch_sizes(self._max_crops)):
+            for size in reversed(self._sizes):
                 if self._graphs is not None:
                     try:
                         self._captured[size] = self._graphs.capture(partial(self._encode_batch, size))
@@ -171,12 +185,26 @@ class CropBatches:
                         self._graphs.refuse_if_required(error)
                         log.warning("encoding pictures without CUDA graphs, which is slower: %s", error)
                         self._graphs = None
+                        self.put_off.clear()
                 if self._graphs is None:
                     self._encode_batch(size)
                 self._project(self._features[:1], [(1, 1)])
             self._uploads.warm_up()
         if self._stream is not None:
             self._stream.synchronize()
+
+    def _put_off_most(self) -> None:
+        for size in self._sizes[:-1]:
+            if size not in FIRST_CROPS:
+                self._sizes.remove(size)
+                self.put_off.add(size, partial(self._capture_late, size))
+
+    @torch.inference_mode()
+    def _capture_late(self, size: int) -> None:
+        assert self._graphs is not None
+        with self.on_its_stream():
+            self._captured[size] = self._graphs.capture(partial(self._encode_batch, size))
+        insort(self._sizes, size)
 
     def _split(self, images: Sequence[PreparedImage]) -> Iterator[list[PreparedImage]]:
         batch: list[PreparedImage] = []
@@ -232,7 +260,9 @@ class CropBatches:
 
     def _run_batch(self, count: int) -> None:
         """The rows behind the crops hold those of an earlier batch; their features are not read."""
-        size = next(size for size in batch_sizes(self._max_crops) if size >= count)
+        size = smallest(self._sizes, count)
+        if self.put_off and size > count:
+            self.put_off.miss(smallest(batch_sizes(self._max_crops), count))
         captured = self._captured.get(size)
         if captured is not None:
             captured()
@@ -256,6 +286,11 @@ class CropBatches:
 
 def _elapsed_s(began: torch.cuda.Event, ended: torch.cuda.Event) -> float:
     return began.elapsed_time(ended) / 1e3 if ended.query() else 0.0
+
+
+def smallest(sizes: Sequence[int], count: int) -> int:
+    """The smallest of these that is large enough."""
+    return sizes[bisect_left(sizes, count)]
 
 
 def batch_sizes(max_crops: int) -> list[int]:

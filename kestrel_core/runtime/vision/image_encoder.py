@@ -85,6 +85,15 @@ class ImageEncoder:
         """Where pictures are encoded: on a stream beside the steps', where there is one."""
         return self._batches.on_its_stream() if self._batches is not None else nullcontext()
 
+    @property
+    def num_put_off(self) -> int:
+        """Sizes of batches that are still to be captured."""
+        return len(self._batches.put_off) if self._batches is not None else 0
+
+    def capture_more(self, idle: bool) -> bool:
+        """See `Runtime.capture_more`."""
+        return self._batches is not None and self._batches.put_off.do_one(idle)
+
     # Ahead of a step
 
     def num_missing(self, image: PreparedImage) -> int:

@@ -5,6 +5,8 @@
 
 import sys
 from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -135,3 +137,58 @@ def test_a_storm_through_flashinfer_gives_what_sdpa_gives(page_size: int, overla
         assert mine.finite == other.finite
         if mine.finite:
             assert (mine.token, mine.coord, mine.size) == (other.token, other.coord, other.size), span
+
+
+class Spec:
+    def __init__(self, uri: str, folder: Path, built: list[str]) -> None:
+        self.is_aot = False
+        self.jit_library_path = folder / uri
+        self._built = built
+
+    def build(self, verbose: bool) -> None:
+        self._built.append(self.jit_library_path.name)
+        if "broken" in self._built:
+            raise RuntimeError("there is no nvcc")
+        self.jit_library_path.write_text("")
+
+
+def compilers(monkeypatch: pytest.MonkeyPatch, folder: Path, built: list[str]) -> None:
+    jit = ModuleType("flashinfer.jit")
+
+    def spec(kind: str, *of: Any) -> Spec:
+        return Spec(f"{kind} {' '.join(str(one) for one in of)}", folder, built)
+
+    jit.gen_batch_decode_module = partial(spec, "decode")  # type: ignore[attr-defined]
+    jit.gen_batch_prefill_module = partial(spec, "prefill")  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "flashinfer.jit", jit)
+
+
+@pytest.mark.usefixtures("flashinfer")
+def test_it_is_compiled_ahead_of_its_use_and_only_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    built = list[str]()
+    compilers(monkeypatch, tmp_path, built)
+    config, cuda = tiny_config(2).text, torch.device("cuda")
+    for _ in range(2):
+        thread = choose.prepare_flashinfer(config, cuda, torch.bfloat16, "auto")
+        assert thread is not None
+        thread.join()
+    numbers = (
+        f"{' '.join(['torch.bfloat16'] * 3)} torch.int32 {config.head_dim} {config.head_dim} 0 False False"
+    )
+    assert sorted(built) == [f"decode {numbers}", f"prefill fa2 {numbers} False"]
+
+
+@pytest.mark.usefixtures("flashinfer")
+def test_what_cannot_be_compiled_ahead_is_told_later(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    built = ["broken"]
+    compilers(monkeypatch, tmp_path, built)
+    thread = choose.prepare_flashinfer(tiny_config(2).text, torch.device("cuda"), torch.bfloat16, "auto")
+    assert thread is not None
+    thread.join()
+    assert len(built) > 1
+
+
+def test_nothing_is_compiled_ahead_where_it_will_not_serve() -> None:
+    assert choose.prepare_flashinfer(tiny_config(2).text, torch.device("cpu"), torch.bfloat16, "auto") is None

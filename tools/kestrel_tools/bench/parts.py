@@ -22,6 +22,7 @@ from kestrel_tools.options import Option, add_command, read_options
 if TYPE_CHECKING:
     from kestrel_core.cli.options import Commands
 
+STARTS = ("whole", "quick")
 WAYS = ("engine", "triton", "gateway")
 SERVER = "a server's gRPC; without, an engine is started here"
 RANDOM = "Weights are random unless --weights says otherwise."
@@ -32,7 +33,7 @@ def numbers(text: str) -> Sequence[int]:
 
 
 def words(text: str) -> Sequence[str]:
-    return tuple(text.split(","))
+    return tuple(text.split(",")) if text else ()
 
 
 def several(help: str, name: str | None = None) -> Option:
@@ -304,6 +305,33 @@ class Soak:
 
 
 @dataclass(frozen=True, slots=True)
+class Start:
+    """from the start of a process to its first answer, by parts: compiled or not, whole or quick
+
+    Starts processes one after the other. Cold ones find nothing compiled and come first; with --cache-folder
+    what they compile stays there.
+    """
+
+    starts: Annotated[
+        Sequence[str], Option("warm ones, in this order (whole,quick)", type=words, metavar="START,...")
+    ] = STARTS
+    cold: Annotated[
+        Sequence[str], Option("the same for cold ones (whole,quick)", type=words, metavar="START,...")
+    ] = STARTS
+    tokens: Annotated[int, Option("of an answer (%(default)s)", metavar="N")] = 8
+    requests: Annotated[int, Option("to compare answers (%(default)s)", metavar="N")] = 4
+    saved: Annotated[bool, Option("write random weights to disk first, and load them from there")] = False
+
+    def __post_init__(self) -> None:
+        if not self.starts and not self.cold:
+            raise InvalidRequest("there is no start to measure")
+        if {*self.starts, *self.cold} - {*STARTS}:
+            raise InvalidRequest(f"a start is {' or '.join(STARTS)}")
+        if min(self.tokens, self.requests) < 1:
+            raise InvalidRequest("there must be a request, and a token of its answer")
+
+
+@dataclass(frozen=True, slots=True)
 class Attacks:
     """a normal user's latencies while somebody else attacks the same server
 
@@ -363,6 +391,7 @@ PARTS: dict[str, tuple[bool, tuple[type, ...]]] = {
     "prefill": (True, (Prefill,)),
     "load": (True, (Ramp, Thresholds)),
     "soak": (True, (Soak,)),
+    "start": (True, (Start,)),
 }
 
 

@@ -59,6 +59,11 @@ LATENCIES = tuple(Column(f"p{share}_ms", f"P{share} ms") for share in (50, 95, 9
 TTFT_P95 = Column("ttft_p95_ms", "TTFT P95 ms")
 MS = Column("ms", "ms", ",.3f")
 FLOOR = (Column("floor_ms", "floor ms", ",.3f"), Column("of_floor", "of floor", ".0%"))
+KIND_OF_START = (Column("start", "start", ""), Column("cache", "cache", ""))
+PARTS_OF_START = (
+    *("interpreter", "imports", "device", "tokenizer", "weights", "fast paths", "vision graphs"),
+    *("text kernels", "FlashInfer's compiler", "FlashInfer", "step graphs", "largest step", "engine"),
+)
 STAGES = ("queue", "image_decode", "vision", "prefill", "decode", "delivery")
 COMPUTED = {  # what an engine counts, by its name and by what the tables call it
     "steps": "steps",
@@ -181,6 +186,28 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
             TTFT_P95,
             Column("late_p99_ms", "sent late, P99 ms"),
             Column("held", "held", ""),
+        ),
+    ),
+    "start": (
+        Section(
+            "Seconds from the start of the process",
+            KIND_OF_START,
+            Column("ready_s", "ready", ",.2f"),
+            Column("first_answer_s", "first answer", ",.2f"),
+            Column("captured_s", "all captured", ",.2f"),
+            Column("put_off", "captured later", COUNT),
+            Column("longest_capture_ms", "longest of them, ms"),
+            Column("graphs", "graphs", ""),
+            Column("planned_gib", "GiB planned", ",.3f"),
+            Column("captured_gib", "after captures", ",.3f"),
+            Column("used_gib", "at the end", ",.3f"),
+            Column("same_first", "first answers as whole", ""),
+            Column("same_later", "later ones", ""),
+        ),
+        Section(
+            "Seconds of each part",
+            KIND_OF_START,
+            [Column(f"parts.{name}", name, ",.2f") for name in PARTS_OF_START],
         ),
     ),
     "attacks": (

@@ -196,6 +196,9 @@ class InstantRuntime:
     def adapter_loader(self, index: int) -> Callable[[Adapter], None]:
         raise AssertionError("no request has an adapter here")
 
+    def capture_more(self, idle: bool) -> bool:
+        return False
+
     def close(self) -> None:
         pass
 

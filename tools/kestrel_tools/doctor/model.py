@@ -219,7 +219,8 @@ def _examine_answers(
         "engine",
         lambda: build_engine(config, None, progress, progress),
         lambda engine: ok(
-            f"it runs: {', '.join(f'{name} {what}' for name, what in engine.in_use().items())}"
+            f"it runs: {', '.join(f'{name} {what}' for name, what in engine.in_use().items())}; "
+            f"ready after {engine.timeline}"
         ),
         "Mend what it says, and run again.",
     )
