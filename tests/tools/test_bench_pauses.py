@@ -8,7 +8,7 @@ import pytest
 from tiny_folder import save_tiny
 
 from kestrel_core.protocol.errors import InvalidRequest
-from kestrel_tools.bench.parts import Pauses
+from kestrel_tools.bench.pauses_options import Pauses
 from kestrel_tools.bench.results import SECTIONS, markdown
 from kestrel_tools.commands import main
 

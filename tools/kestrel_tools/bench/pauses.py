@@ -24,7 +24,7 @@ from kestrel_tools.bench.adapters import TimedQuery
 from kestrel_tools.bench.callers import arrivals
 from kestrel_tools.bench.chart_questions import plan, question_texts
 from kestrel_tools.bench.charts import SIZES, draw_chart
-from kestrel_tools.bench.parts import Pauses
+from kestrel_tools.bench.pauses_options import Pauses
 from kestrel_tools.bench.results import Bench, Row, percentile
 from kestrel_tools.progress import told
 
