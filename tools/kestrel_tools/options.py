@@ -33,7 +33,7 @@ def numbers(text: str) -> Sequence[int]:
 
 
 def words(text: str) -> Sequence[str]:
-    return tuple(text.split(","))
+    return tuple(text.split(",")) if text else ()
 
 
 def several(help: str, name: str | None = None) -> Option:
