@@ -38,7 +38,7 @@ from kestrel_core.moondream.loading import load_network, parse_dtype, random_net
 from kestrel_core.moondream.loading import parse_device as parse_device
 from kestrel_core.moondream.lora import Stacks
 from kestrel_core.moondream.model import Moondream
-from kestrel_core.protocol.about import About, SkillAbout, own_version
+from kestrel_core.protocol.about import About, own_version
 from kestrel_core.protocol.errors import InvalidRequest
 from kestrel_core.protocol.limits import InputLimits
 from kestrel_core.running import Engine as Engine
@@ -55,11 +55,12 @@ from kestrel_core.runtime.timeline import Timeline
 from kestrel_core.runtime.torch_runtime import TorchRuntime, best_page_size
 from kestrel_core.runtime.vision.image_encoder import ImageEncoder
 from kestrel_core.scheduler.adapter_slots import AdapterSlots
+from kestrel_core.scheduler.pacing import Pacing
 from kestrel_core.scheduler.pages import PagePool
 from kestrel_core.scheduler.prefix_cache import PrefixCache
 from kestrel_core.scheduler.scheduler import Limits, Scheduler
 from kestrel_core.skills.registry import SkillRegistry, installed_skills
-from kestrel_core.skills.spec import Language, SkillSpec
+from kestrel_core.skills.spec import Language
 
 log = logging.getLogger("kestrel")
 
@@ -157,6 +158,13 @@ def assemble_engine(
         page_size,
         Limits(config.max_batch_size, max_context, config.max_step_tokens),
         AdapterSlots(config.max_adapters) if store is not None else None,
+        Pacing.chosen(
+            config.vision_pacing,
+            config.picture_steps,
+            runtime.encode_image,
+            shape.image_prefix_length,
+            shape.text.moe is not None,
+        ),
     )
     loop = StepLoop(
         runtime,
@@ -191,15 +199,13 @@ def assemble_engine(
         heartbeat=Heartbeat(config.step_limit_s),
     )
     settled = _settled(model, config, runtime)
-    taken = tuple(_about(skill, model.language, limits) for skill in skills)
+    taken = tuple(
+        replace(about, arguments=tuple(map(limits.of, about.arguments)))
+        for about in (skill.about(model.language) for skill in skills)
+    )
     about = About(settled["model"], own_version(), max_context, taken, max_batch_size=config.max_batch_size)
     timeline.mark("engine")
     return Engine(loop, model.language, runtime, about, store, settled, timeline)
-
-
-def _about(skill: SkillSpec, language: Language, limits: InputLimits) -> SkillAbout:
-    about = skill.about(language)
-    return replace(about, arguments=tuple(map(limits.of, about.arguments)))
 
 
 def _stacks(model: LoadedModel, config: RuntimeConfig) -> Stacks:
@@ -254,7 +260,7 @@ def _runtime(
         encoder,
         forward=forward,
         flashinfer=config.flashinfer,
-        graphs=Graphs.wanted(model.device, config.graphs),
+        graphs=Graphs.wanted(model.device, config.graphs, urgent=config.vision_pacing == "beside"),
         overlaps=overlaps is not False,
         stacks=stacks,
     )

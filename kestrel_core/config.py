@@ -34,6 +34,7 @@ CHOICES = {
     "cuda_graphs": SWITCH,
     "compile": SWITCH,
     "vision_dtype": ("auto", "fp8"),
+    "vision_pacing": ("off", "slices", "beside"),
 }
 YES_OR_NO = {"1": True, "true": True, "0": False, "false": False}
 
@@ -93,6 +94,15 @@ class RuntimeConfig:
         "auto", "fused and compiled kernels: auto (where they win, on CUDA), off, or required"
     )
     vision_dtype: str = _option("auto", "auto (as dtype), or fp8: pictures are encoded in 8 bits (CUDA)")
+    vision_pacing: str = _option(
+        "off",
+        "pictures while answers stream: off (encoded in the step that needs them), slices (a few crops "
+        "between two steps), or beside (while steps are computed, at a lower priority; CUDA)",
+    )
+    picture_steps: int = _option(
+        20,
+        "steps over which pacing spreads what waits: with more, pauses are shorter and pictures take longer",
+    )
     skills: str | None = _option(None, "skills of your own: module:name or file.py:name, by comma")
     adapters: str | None = _option(
         None, "folder of LoRA adapters, a file or sub-folder each; a bundled model may bring its own"

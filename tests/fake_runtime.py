@@ -14,6 +14,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from fake_adapters import FakePlaces
+from fake_pictures import FakePictures
 
 from kestrel_core.intake.tokenizer import Tokenizer
 from kestrel_core.loop.step import (
@@ -80,8 +81,10 @@ class FakeRuntime:
         page_size: int = PAGE_SIZE,
         overlaps: bool = False,
         max_adapters: int = 0,
+        pictures: FakePictures | None = None,
     ) -> None:
         self.num_pages = num_pages
+        self._pictures = pictures
         self.adapters = FakePlaces(max_adapters)
         self.page_size = page_size
         self.overlaps = overlaps
@@ -126,7 +129,10 @@ class FakeRuntime:
         if self.late_failures:
             self.late_failures -= 1
             raise RuntimeError("no memory for the results")
-        self.plans.append(StepPlan(spans))
+        self.plans.append(StepPlan(spans, plan.encodes))
+        if plan.encodes:
+            assert self._pictures is not None
+            self._pictures.encode(plan.encodes)
         step = FakeStep(self, read)
         self.under_way.append(step)
         return step

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fake_adapters import FakeSource, FakeThreads
+from fake_pictures import FakePictures
 from fake_preparation import FakeWorkers, fake_prepare
 from fake_runtime import LANGUAGE, PAGE_SIZE, FakeRuntime
 
@@ -19,6 +20,7 @@ from kestrel_core.loop.step_loop import StepLoop
 from kestrel_core.protocol.errors import KestrelError
 from kestrel_core.protocol.messages import Chunk, Event, Finished, Request, parse_settings
 from kestrel_core.scheduler.adapter_slots import AdapterSlots
+from kestrel_core.scheduler.pacing import Pacing
 from kestrel_core.scheduler.pages import PagePool
 from kestrel_core.scheduler.prefix_cache import PrefixCache
 from kestrel_core.scheduler.scheduler import Limits, Scheduler
@@ -103,15 +105,20 @@ class FakeEngine:
         threads: bool = False,
         prepare_image: PrepareImage = fake_prepare,
         max_adapters: int = 0,
+        pacing: Pacing | None = None,
         **sharing: bool,
     ) -> None:
         self.clock = Clock()
         self.workers = FakeWorkers()
         self.source, self.local, self.remote = FakeSource(), FakeThreads(), FakeThreads()
-        self.runtime = FakeRuntime(num_pages, overlaps=overlaps, max_adapters=max_adapters)
+        pictures = pacing.pictures if pacing is not None else None
+        assert pictures is None or isinstance(pictures, FakePictures)
+        self.runtime = FakeRuntime(num_pages, overlaps=overlaps, max_adapters=max_adapters, pictures=pictures)
         pool, limits = PagePool(num_pages), Limits(max_running, max_context, step_tokens)
         self.slots = AdapterSlots(max_adapters)
-        self.scheduler = Scheduler(pool, PrefixCache(pool, prefix_cache), PAGE_SIZE, limits, self.slots)
+        self.scheduler = Scheduler(
+            pool, PrefixCache(pool, prefix_cache), PAGE_SIZE, limits, self.slots, pacing
+        )
         local, remote = (None, None) if threads else (self.local, self.remote)
         adapters = Adapters(self.source, local, remote, self.clock) if max_adapters else None
         queue = (max_queue, max_queue_bytes, max_context, 10.0, default_timeout_s, max_prepared_bytes)

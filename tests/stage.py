@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from fake_adapters import FakeAdapter
+from fake_pictures import FakePictures
 from fake_runtime import IMAGE_LENGTH, PAGE_SIZE, FakeRuntime
 
 from kestrel_core.loop.sequence import GO_ON, Outcome, Sequence
@@ -21,6 +22,7 @@ from kestrel_core.loop.step import (
 )
 from kestrel_core.protocol.errors import EngineFailed
 from kestrel_core.scheduler.adapter_slots import AdapterSlots
+from kestrel_core.scheduler.pacing import Pacing
 from kestrel_core.scheduler.pages import PagePool
 from kestrel_core.scheduler.prefix_cache import PrefixCache
 from kestrel_core.scheduler.scheduler import Limits, Scheduler, Update
@@ -75,13 +77,19 @@ class Stage:
         overlaps: bool = False,
         prefix_cache: bool = True,
         max_adapters: int = 0,
+        pacing: Pacing | None = None,
     ) -> None:
+        pictures = pacing.pictures if pacing is not None else None
+        assert pictures is None or isinstance(pictures, FakePictures)
+        self.pictures = pictures or FakePictures()
         self.pool = PagePool(num_pages)
         self.cache = PrefixCache(self.pool, prefix_cache)
         self.slots = AdapterSlots(max_adapters)
         limits = Limits(max_running, max_context, step_tokens)
-        self.scheduler = Scheduler(self.pool, self.cache, PAGE_SIZE, limits, self.slots)
-        self.runtime = FakeRuntime(num_pages, overlaps=overlaps, max_adapters=max_adapters)
+        self.scheduler = Scheduler(self.pool, self.cache, PAGE_SIZE, limits, self.slots, pacing)
+        self.runtime = FakeRuntime(
+            num_pages, overlaps=overlaps, max_adapters=max_adapters, pictures=self.pictures
+        )
         self.loads: list[tuple[Adapter, Callable[[Adapter], None]]] = []  # that have begun
         self._pending: StepInFlight | None = None
 

@@ -49,6 +49,8 @@ def test_every_option_can_be_a_text() -> None:
         cache_folder="/kept",
         compile="off",
         vision_dtype="fp8",
+        vision_pacing="slices",
+        picture_steps=7,
         skills="count.py:COUNT",
         adapters="adapters",
         adapter_hub=True,

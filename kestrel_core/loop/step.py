@@ -137,8 +137,29 @@ class Span:
         return self.inputs is None and self.image is None
 
 
+class Encode(NamedTuple):
+    """Crops of a picture that are encoded before the step that prefills it, so that no step takes long."""
+
+    image: PreparedImage
+    num_crops: int  # the next ones that are missing
+    beside: bool = False  # while steps are computed; otherwise between the step before and this one
+
+
 class StepPlan(NamedTuple):
     spans: Sequence[Span]
+    encodes: Sequence[Encode] = ()  # of pictures that later steps prefill
+
+
+class PictureProgress(Protocol):
+    """How far the encoder is with a picture. Asking keeps what it has from being forgotten."""
+
+    def num_missing(self, image: PreparedImage) -> int:
+        """Crops to encode before it is prefilled; 0 too if it has to be encoded as a whole, with its step."""
+        ...
+
+    def is_under_way(self, image: PreparedImage) -> bool:
+        """True: all crops are launched, and a step that needs them now would wait."""
+        ...
 
 
 class Adapter(Protocol):

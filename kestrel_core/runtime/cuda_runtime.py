@@ -138,6 +138,9 @@ class CudaRuntime:
             (others if span.image is None else images).append(span)
         tiled = self._tiled if self._tiled is not None and has_adapters(plan.spans) else None
         with self._current_device():
+            # First: behind the spans, they and the next step's image would lie between the same two tokens.
+            if plan.encodes:
+                self.encode_image.encode_ahead(plan.encodes)
             if self._put_off:
                 self._note_missed(images, others)
             bucket = find_bucket(self._buckets, images, others, tiled is not None)

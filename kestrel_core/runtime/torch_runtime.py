@@ -69,6 +69,8 @@ class TorchRuntime:
 
     @torch.inference_mode()
     def _compute(self, plan: StepPlan) -> Done:
+        if plan.encodes:
+            self.encode_image.encode_ahead(plan.encodes)
         batch = make_batch(plan.spans, self._last, self._model, self._kv_cache, self.encode_image)
         attend = SdpaAttention(self._kv_cache, batch.spans, batch.starts, batch.cells)
         adapters = plain_rows(batch.spans, self._stacks)

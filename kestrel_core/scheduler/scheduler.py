@@ -16,12 +16,14 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
 from kestrel_core.loop.sequence import GO_ON, Outcome, Sequence, cut_short
-from kestrel_core.loop.step import NOT_RUNNING, Adapter, Input, Readout, Running, Sample, Span, StepPlan
+from kestrel_core.loop.step import NOT_RUNNING, Adapter, Input, Running, Sample, Span, StepPlan
 from kestrel_core.protocol.errors import EngineFailed, KestrelError, caused
 from kestrel_core.scheduler.adapter_slots import AdapterSlots
-from kestrel_core.scheduler.lost_reply import LostReply
+from kestrel_core.scheduler.lost_reply import next_readout
+from kestrel_core.scheduler.pacing import STREAM_TOKENS, PacedPrefills, Pacing
 from kestrel_core.scheduler.page_keys import page_keys
 from kestrel_core.scheduler.pages import PagePool
+from kestrel_core.scheduler.prefills import Prefills, Reading
 from kestrel_core.scheduler.prefix_cache import PrefixCache
 from kestrel_core.scheduler.shares import Shares
 from kestrel_core.scheduler.waiting import Entry, Waiting
@@ -29,8 +31,7 @@ from kestrel_core.scheduler.waiting import Entry, Waiting
 NOT_A_NUMBER = "the model's output is not a number for this request"
 LOOKAHEAD = 32  # so many waiting sequences are looked at if the first ones wait for an image being computed
 
-# A step makes one of these for each sequence. A plain tuple takes a tenth of the time of a named one.
-Reading = tuple[Sequence, int, Span]  # a launched readout: its sequence and epoch, and what is read
+# A plain tuple, as `Reading` is.
 Update = tuple[Sequence, Outcome, KestrelError | None]  # what a step did for a sequence
 
 
@@ -49,14 +50,18 @@ class Scheduler:
         page_size: int,
         limits: Limits,
         adapter_slots: AdapterSlots | None = None,
+        pacing: Pacing | None = None,
     ) -> None:
-        """Without `adapter_slots` no sequence can have an adapter."""
+        """Without `adapter_slots` no sequence can have an adapter. Without `pacing` a step takes all that
+        fits, however long streams wait for it.
+        """
         self.pool = pool
         self.prefix_cache = prefix_cache
         self.adapter_slots = adapter_slots or AdapterSlots(0)
         assert limits.max_context <= (pool.num_pages - 1) * page_size, "one sequence alone could not finish"
         self._page_size = page_size
         self._limits = limits
+        self._pacing = pacing
         self._waiting = Waiting()
         self._shares = Shares()
         self._running: list[Sequence] = []  # in the order in which they are served
@@ -120,7 +125,7 @@ class Scheduler:
                 continue
             # One known input is left, or the last readout is launched and its sample comes next.
             pending = sequence.num_pending
-            if known >= 0 and (readout := self._readout(sequence, pending)) is not None:
+            if known >= 0 and (readout := next_readout(sequence, pending)) is not None:
                 span = sequence.decodes[computed & 1]
                 span.start, span.stop, span.readout = computed, computed + 1, readout
                 span.inputs = (sequence.inputs[-1],) if known else None
@@ -128,18 +133,18 @@ class Scheduler:
                 spans.append(span)
                 readings.append((sequence, sequence.epoch, span))
                 sequence.computed, sequence.num_pending = span.stop, pending + 1
-        budget = max(self._limits.step_tokens - len(spans), 1)
-        prefills: list[Span] = []
+        prefills = self._prefills(len(spans), bool(prefilling), readings)
         for sequence in prefilling:
-            budget -= self._prefill(sequence, budget, prefills, readings)
+            prefills.add(sequence)
         # Otherwise those that were preempted just now would come straight back.
         if num_preemptions == self.num_preemptions:
-            self._start_waiting(budget, prefills, readings)
-        spans += prefills
+            self._start_waiting(prefills)
+        prefills.finish()
+        spans += prefills.spans
         if not spans:
             return None
         self._in_flight.append(readings)
-        return StepPlan(spans)
+        return StepPlan(spans, prefills.encodes)
 
     def commit(self, samples: Mapping[int, Sample]) -> list[Update]:
         """Take the samples of the oldest launched step."""
@@ -247,41 +252,18 @@ class Scheduler:
             self.preempt(self._running[-1])
         return False
 
-    def _prefill(self, sequence: Sequence, budget: int, spans: list[Span], readings: list[Reading]) -> int:
-        """Add spans for the next positions, up to `budget`, and return how many. Images are never split."""
-        used = 0
-        if sequence.computed < sequence.image_length:
-            if spans and budget < sequence.image_length:
-                return 0
-            stop = sequence.image_length
-            spans.append(Span(sequence.running, 0, stop, None, sequence.image))
-            sequence.computed = used = stop
-        start = sequence.computed
-        stop = min(sequence.length, start + budget - used)
-        if stop <= start:
-            return used
-        offset = sequence.image_length
-        inputs = tuple(sequence.inputs[start - offset : stop - offset])
-        readout = self._readout(sequence) if stop == sequence.length else None
-        span = Span(sequence.running, start, stop, inputs, None, readout, sequence.num_taken)
-        spans.append(span)
-        if readout is not None:
-            sequence.num_pending += 1
-            readings.append((sequence, sequence.epoch, span))
-        sequence.computed = stop
-        return used + stop - start
+    def _prefills(self, num_decodes: int, any_wait: bool, readings: list[Reading]) -> Prefills:
+        budget = max(self._limits.step_tokens - num_decodes, 1)
+        if self._pacing is None or not (any_wait or self._waiting) or not self._has_streams:
+            return Prefills(budget, readings)
+        return PacedPrefills(budget, readings, self._pacing)
 
-    def _readout(self, sequence: Sequence, ahead: int = 0) -> Readout | None:
-        try:
-            readout = sequence.reply.readout(ahead)
-            if readout is None and not ahead:
-                raise ValueError("the reply names no readout for its next sample, so it would never end")
-            return readout
-        except Exception as error:  # a skill is not always our code; only its own request fails
-            sequence.reply = LostReply(error)
-            return sequence.reply.readout(ahead)
+    @property
+    def _has_streams(self) -> bool:
+        """With a readout pending, so if nothing else is computed now, a sample comes and work goes on."""
+        return any(s.num_pending and s.num_taken >= STREAM_TOKENS for s in self._running)
 
-    def _start_waiting(self, budget: int, spans: list[Span], readings: list[Reading]) -> None:
+    def _start_waiting(self, prefills: Prefills) -> None:
         """Start waiting sequences, in order, while the step has room for their prompts."""
         if not self._waiting or not self._free_slots:
             return
@@ -295,19 +277,19 @@ class Scheduler:
             if sequence.num_pending or sequence.root in self._building:
                 aside.append(entry)  # its sample, or its image, will be there in a step or two
                 continue
-            if (spans and budget <= 0) or not self._start(sequence, budget, bool(spans)):
+            if prefills.is_full or not self._start(sequence, prefills):
                 aside.append(entry)
                 break
-            budget -= self._prefill(sequence, budget, spans, readings)
+            prefills.add(sequence)
         self._waiting.put_back(aside)
 
-    def _start(self, sequence: Sequence, budget: int, step_is_taken: bool) -> bool:
+    def _start(self, sequence: Sequence, prefills: Prefills) -> bool:
         """Match a prefix, allocate the other pages and acquire a slot, or change nothing and return False."""
         # At least one position has to be computed: the readout needs its hidden state.
         keys = page_keys(sequence, self._page_size, (sequence.length - 1) // self._page_size)
         prefix = self.prefix_cache.match(sequence.root, keys)
         cached = len(prefix.pages) * self._page_size
-        if cached < sequence.image_length and step_is_taken and budget < sequence.image_length:
+        if cached < sequence.image_length and not prefills.may_start(sequence.image_length):
             return False
         self.prefix_cache.lock(prefix)
         missing = -(-sequence.length // self._page_size) - len(prefix.pages)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from fake_pictures import FakePictures, fake_pacing
 from fake_runtime import LETTERS
 from fakes import Heard
 from poisoned import UNKNOWN, UNSOUND, alone, both, make_engine, same
@@ -93,17 +94,22 @@ def expected() -> Callable[[Request], Heard | KestrelError]:
     return expect
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    ("seed", "beside"), [*((seed, None) for seed in range(4)), (1, False), (3, False), (2, True)]
+)
 @both
 def test_whatever_happens_nothing_is_lost_and_nobody_is_disturbed(
     seed: int,
+    beside: bool | None,
     overlaps: bool,
     expected: Callable[[Request], Heard | KestrelError],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.CRITICAL, "kestrel")
     rng = random.Random(seed)
+    pacing = fake_pacing(beside, max_known=2) if beside is not None else None
     engine = make_engine(
+        pacing=pacing,
         overlaps=overlaps,
         num_pages=(14, 16, 20, 26)[seed],
         max_running=(4, 6, 6, 8)[seed],
@@ -145,6 +151,8 @@ def test_whatever_happens_nothing_is_lost_and_nobody_is_disturbed(
     assert all(counts[kind] > 10 for kind in ("refused", "expired", "cancelled")), counts
     assert engine.scheduler.num_preemptions > 120
     assert engine.slots.num_evictions > 60 and engine.loop.metrics.adapter_load_failures > 5
+    if pacing is not None:
+        assert isinstance(pacing.pictures, FakePictures) and len(pacing.pictures.sizes) > 50
 
 
 def how_it_ended(heard: Heard, alike: Heard | KestrelError, was_cancelled: bool) -> str:

@@ -8,7 +8,7 @@ lines of the dataclass' docstring are what a list of commands says of it, the re
 
 import argparse
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import MISSING, fields
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
 
@@ -26,6 +26,19 @@ class Option:
         """`name`: the flag, if it is not the field's name; `how`: as argparse takes it."""
         self.name = name
         self.how = {"help": help, **how}
+
+
+def numbers(text: str) -> Sequence[int]:
+    return tuple(int(part) for part in text.split(","))
+
+
+def words(text: str) -> Sequence[str]:
+    return tuple(text.split(",")) if text else ()
+
+
+def several(help: str, name: str | None = None) -> Option:
+    """An option that takes numbers with commas between them."""
+    return Option(help, name, type=numbers, metavar="N,...")
 
 
 def add_command(

@@ -2,14 +2,16 @@
 
 A batch is padded to one of a few sizes, each of which is captured into a graph: a block is some ten launches,
 and with few crops the device is done with one before the host has launched the next. A picture's crops stay
-in one batch, unless it has more of them than a batch holds.
+in one batch, unless it has more of them than a batch holds, or is encoded in parts: between steps, a few of
+its crops at a time.
 """
 
 import logging
 from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from threading import Lock
 from time import perf_counter
@@ -53,6 +55,21 @@ class Encoded(NamedTuple):
         return self.embeddings
 
 
+@dataclass(slots=True, eq=False)
+class Partial:
+    """A picture that is encoded in parts."""
+
+    tiling: tuple[int, int]
+    crops: Tensor  # uint8 [crops, size, size, 3]
+    features: Tensor  # [crops, patches, dim], of which the first `num_done` are there
+    num_done: int = 0
+    seconds: list[Callable[[], float]] = field(default_factory=list)  # that each of its parts took
+
+    @property
+    def num_missing(self) -> int:
+        return len(self.crops) - self.num_done
+
+
 class CropBatches:
     def __init__(
         self,
@@ -85,6 +102,52 @@ class CropBatches:
     @torch.inference_mode()
     def __call__(self, images: Sequence[PreparedImage]) -> list[Encoded]:
         return [encoded for batch in self._split(images) for encoded in self._run(batch)]
+
+    @property
+    def max_crops(self) -> int:
+        """Of a batch."""
+        return self._max_crops
+
+    @torch.inference_mode()
+    def begin(self, image: PreparedImage) -> Partial:
+        """A picture of which nothing is encoded yet. It may not have more crops than a batch."""
+        count = num_crops(image.tiling)
+        with self.on_its_stream():
+            self._uploads.upload([image])
+            crops = self._uploads.crops[:count].clone()
+            return Partial(image.tiling, crops, self._features.new_empty((count, *self._features.shape[1:])))
+
+    @torch.inference_mode()
+    def advance(self, parts: Sequence[tuple[Partial, int]], in_turn: bool) -> None:
+        """Encode the next crops of some pictures, all in one batch.
+
+        In turn: what was launched on the current stream is done before, and what comes there later waits.
+        """
+        with self._in_turn(in_turn):
+            began, began_s = self._event(), perf_counter()
+            places, start = [], 0
+            for picture, count in parts:
+                place = slice(start, start + count)
+                self._uploads.crops[place] = picture.crops[picture.num_done : picture.num_done + count]
+                places.append(place)
+                start += count
+            self._run_batch(start)
+            for (picture, count), place in zip(parts, places, strict=True):
+                picture.features[picture.num_done : picture.num_done + count] = self._features[place]
+            seconds = self._timed(began, self._event(), began_s)
+        for picture, count in parts:
+            picture.num_done += count
+            picture.seconds.append(seconds)
+
+    @torch.inference_mode()
+    def finish(self, picture: Partial, in_turn: bool) -> Encoded:
+        """The embeddings of a picture of which all crops are encoded."""
+        assert not picture.num_missing
+        with self._in_turn(in_turn):
+            [embeddings] = self._project(picture.features, [picture.tiling])
+            ready = self._event()
+        times = tuple(picture.seconds)
+        return Encoded(embeddings, ready, lambda: sum(seconds() for seconds in times))
 
     def busy_s(self) -> float:
         """Seconds the device has spent on finished batches. Any thread may ask."""
@@ -163,26 +226,43 @@ class CropBatches:
             began = self._event()
             if count <= self._max_crops:
                 features = self._features
-                self._run_batch(images, count)
+                self._uploads.upload(images)
+                self._run_batch(count)
             else:
                 [image] = images
                 parts = torch.from_numpy(image.crops[:count]).split(self._max_crops)
                 features = torch.cat([self._encode(part.to(self._device)) for part in parts])
             embeddings = self._project(features[:count], tilings)
             ready = self._event()
-        seconds = partial(float, perf_counter() - began_s)
-        if began is not None and ready is not None:
-            self.busy_s()
-            self._under_way.append((began, ready))
-            seconds = partial(_elapsed_s, began, ready)
+        seconds = self._timed(began, ready, began_s)
         return [Encoded(one, ready, seconds) for one in embeddings]
 
-    def _run_batch(self, images: Sequence[PreparedImage], count: int) -> None:
+    def _timed(
+        self, began: torch.cuda.Event | None, ended: torch.cuda.Event | None, began_s: float
+    ) -> Callable[[], float]:
+        """What tells how long a batch took, that began at `began_s` on the host."""
+        if began is None or ended is None:
+            return partial(float, perf_counter() - began_s)
+        self.busy_s()
+        self._under_way.append((began, ended))
+        return partial(_elapsed_s, began, ended)
+
+    @contextmanager
+    def _in_turn(self, in_turn: bool) -> Iterator[None]:
+        """Launches go to the own stream; in turn with those of the current one, or beside them."""
+        steps = torch.cuda.current_stream(self._device) if self._stream is not None and in_turn else None
+        if self._stream is not None and steps is not None:
+            self._stream.wait_stream(steps)
+        with self.on_its_stream():
+            yield
+        if self._stream is not None and steps is not None:
+            steps.wait_stream(self._stream)
+
+    def _run_batch(self, count: int) -> None:
         """The rows behind the crops hold those of an earlier batch; their features are not read."""
         size = smallest(self._sizes, count)
         if self.put_off and size > count:
             self.put_off.miss(smallest(batch_sizes(self._max_crops), count))
-        self._uploads.upload(images)
         captured = self._captured.get(size)
         if captured is not None:
             captured()

@@ -1,5 +1,10 @@
-"""From crops to embeddings. Remembers the last few: a picture asked for again soon is not encoded again."""
+"""From crops to embeddings. Remembers the last few: a picture asked for again soon is not encoded again.
 
+A picture can also be encoded in parts, ahead of the step that needs it. What is encoded of it stays here for
+a while, whoever asked for it.
+"""
+
+import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -9,11 +14,18 @@ from time import perf_counter
 import torch
 from torch import Tensor
 
-from kestrel_core.loop.step import PreparedImage
-from kestrel_core.moondream.vision import Vision
-from kestrel_core.runtime.vision.crop_batches import CropBatches, Encoded
+from kestrel_core.loop.step import Encode, PreparedImage
+from kestrel_core.moondream.vision import Vision, num_crops
+from kestrel_core.runtime.vision.crop_batches import CropBatches, Encoded, Partial
+from kestrel_core.runtime.vision.plain_parts import PlainParts
+
+log = logging.getLogger("kestrel")
 
 MAX_TIMES = 256  # of pictures; far more than a step or two can have
+MAX_PARTIAL = (
+    4  # pictures that are encoded in part; they come one after the other, so it is mostly one or two
+)
+MAX_WHOLE = 256  # pictures of which encoding in parts failed
 
 
 class ImageEncoder:
@@ -27,6 +39,10 @@ class ImageEncoder:
         self._times: OrderedDict[str, Callable[[], float]] = OrderedDict()
         self._before_s = batches.busy_s() if batches is not None else 0.0  # another engine may have used them
         self._encode_s = 0.0
+        self._parts = batches or PlainParts(vision)
+        self._partial: OrderedDict[str, Partial] = OrderedDict()
+        self._whole: set[str] = set()  # not to be encoded in parts
+        self._ahead: set[str] = set()  # encoded in parts, and not asked for since
         self.num_encoded = 0
 
     @property
@@ -78,20 +94,95 @@ class ImageEncoder:
         """See `Runtime.capture_more`."""
         return self._batches is not None and self._batches.put_off.do_one(idle)
 
+    # Ahead of a step
+
+    def num_missing(self, image: PreparedImage) -> int:
+        """As `PictureProgress` has it."""
+        key = image.key
+        if key in self._remembered:
+            self._remembered.move_to_end(key)
+            return 0
+        count = num_crops(image.tiling)
+        if key in self._whole or count > self._parts.max_crops:
+            return 0
+        return self._partial[key].num_missing if key in self._partial else count
+
+    def is_under_way(self, image: PreparedImage) -> bool:
+        """As `PictureProgress` has it."""
+        encoded = self._remembered.get(image.key)
+        return encoded is not None and encoded.ready is not None and not encoded.ready.query()
+
+    def encode_ahead(self, encodes: Sequence[Encode]) -> None:
+        """Launch this. A picture for which it fails is encoded with its step, and may fail there."""
+        try:
+            self._advance(encodes)
+        except Exception:
+            log.exception("encoding pictures in parts failed; they are tried as a whole")
+
+    def _advance(self, encodes: Sequence[Encode]) -> None:
+        try:
+            parts = [(self._begun(one.image), one) for one in encodes if self.num_missing(one.image)]
+            room, batch = self._parts.max_crops, list[tuple[Partial, int]]()
+            for picture, one in parts:
+                count = min(one.num_crops, picture.num_missing)
+                if batch and count > room:
+                    self._parts.advance(batch, not one.beside)
+                    room, batch = self._parts.max_crops, []
+                batch.append((picture, count))
+                room -= count
+            if batch:
+                self._parts.advance(batch, not parts[-1][1].beside)
+            for picture, one in parts:
+                if not picture.num_missing:
+                    encoded = self._parts.finish(picture, not one.beside)
+                    self._keep(one.image, encoded)
+                    self._ahead.add(one.image.key)
+                    if self._batches is None:
+                        self._encode_s += encoded.seconds()
+        except Exception:
+            if len(self._whole) > MAX_WHOLE:
+                self._whole.clear()
+            for one in encodes:
+                self._partial.pop(one.image.key, None)
+                self._whole.add(one.image.key)
+            raise
+
+    def _begun(self, image: PreparedImage) -> Partial:
+        picture = self._partial.pop(image.key, None) or self._parts.begin(image)
+        self._partial[image.key] = picture
+        while len(self._partial) > MAX_PARTIAL:
+            self._partial.popitem(last=False)
+        return picture
+
+    def _keep(self, image: PreparedImage, encoded: Encoded) -> None:
+        self.num_encoded += 1
+        self._partial.pop(image.key, None)
+        self._times[image.key] = encoded.seconds
+        self._remembered[image.key] = encoded
+        while len(self._remembered) > self._max_remembered:
+            self._ahead.discard(self._remembered.popitem(last=False)[0])
+        while len(self._times) > MAX_TIMES:
+            self._times.popitem(last=False)
+
+    # With a step
+
     def _encode(self, images: Sequence[PreparedImage]) -> dict[str, Encoded]:
         wanted = {image.key: image for image in images}
+        if begun := [
+            Encode(wanted[key], part.num_missing, True)
+            for key, part in self._partial.items()
+            if key in wanted
+        ]:
+            self._advance(begun)
         found = {key: self._remembered[key] for key in wanted if key in self._remembered}
         fresh = [image for key, image in wanted.items() if key not in found]
         for key in found:
-            self._times.pop(key, None)
+            if key not in self._ahead:
+                self._times.pop(key, None)
+            self._ahead.discard(key)
         for image, encoded in zip(fresh, self._compute(fresh), strict=True):
-            self.num_encoded += 1
-            self._times[image.key] = encoded.seconds
-            found[image.key] = self._remembered[image.key] = encoded
-        while len(self._remembered) > self._max_remembered:
-            self._remembered.popitem(last=False)
-        while len(self._times) > MAX_TIMES:
-            self._times.popitem(last=False)
+            found[image.key] = encoded
+            self._keep(image, encoded)
         return found
 
     def _compute(self, images: Sequence[PreparedImage]) -> Iterator[Encoded]:

@@ -15,8 +15,9 @@ from rich.console import Console
 
 from kestrel_core.cli.options import add_engine_options, engine_config
 from kestrel_core.protocol.errors import InvalidRequest
+from kestrel_tools.bench.pauses_options import Pauses
 from kestrel_tools.bench.results import Bench, Row, markdown, read_document
-from kestrel_tools.options import Option, add_command, read_options
+from kestrel_tools.options import Option, add_command, read_options, several, words
 
 if TYPE_CHECKING:
     from kestrel_core.cli.options import Commands
@@ -25,19 +26,6 @@ STARTS = ("whole", "quick")
 WAYS = ("engine", "triton", "gateway")
 SERVER = "a server's gRPC; without, an engine is started here"
 RANDOM = "Weights are random unless --weights says otherwise."
-
-
-def numbers(text: str) -> Sequence[int]:
-    return tuple(int(part) for part in text.split(","))
-
-
-def words(text: str) -> Sequence[str]:
-    return tuple(text.split(",")) if text else ()
-
-
-def several(help: str, name: str | None = None) -> Option:
-    """An option that takes numbers with commas between them."""
-    return Option(help, name, type=numbers, metavar="N,...")
 
 
 Batches = Annotated[Sequence[int], several("sequences decoded together (1,4,16,64)", "--batch")]
@@ -334,6 +322,7 @@ PARTS: dict[str, tuple[bool, tuple[type, ...]]] = {
     "attacks": (False, (Attacks,)),
     "chartqa": (True, (ChartQA,)),
     "adapters": (True, (AdapterLoads,)),
+    "pauses": (True, (Pauses,)),
     "decode": (True, (Decode,)),
     "vision": (True, (Vision,)),
     "prefill": (True, (Prefill,)),

@@ -126,6 +126,21 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
             Column("seconds", "seconds", ",.2f"),
         ),
     ),
+    "pauses": (
+        Section(
+            "Streams beside pictures: pauses, and what becomes of the pictures",
+            Column("policy", "pacing", ""),
+            Column("streams", "streams", "d"),
+            Column("offered_per_s", "pictures/s"),
+            *(Column(f"quiet_p{share}_ms", f"alone P{share} ms", ",.2f") for share in (50, 99)),
+            *(Column(f"pause_p{share}_ms", f"pause P{share} ms", ",.2f") for share in (50, 95, 99)),
+            Column("pause_max_ms", "longest ms"),
+            Column("tokens_per_s", "streams' tokens/s", ",.0f"),
+            Column("requests_per_s", "answered/s"),
+            LATENCIES,
+            Column("closed_per_s", "closed loop/s"),
+        ),
+    ),
     "decode": (
         Section(
             "Decode steps",
