@@ -42,6 +42,18 @@ def add_norm_float8(x: Tensor, y: Tensor | None, norm: Norm) -> tuple[Tensor, Sc
     return total, quantise(normed, gelu=False)
 
 
+def add_norm_fixed(
+    x: Tensor, y: Tensor | None, pairs: Pairs | None, norm: Norm, scale: float, keep: bool
+) -> tuple[Tensor, Tensor | None, Tensor]:
+    total, normed = add_norm(x, y, pairs, norm)
+    return total, normed if keep else None, round_float8(normed, scale, gelu=False)
+
+
+def round_float8(x: Tensor, scale: float, gelu: bool) -> Tensor:
+    wide = F.gelu(x.float(), approximate="tanh") if gelu else x.float()
+    return (wide / scale).clamp(-FLOAT8_MAX, FLOAT8_MAX).to(FLOAT8)
+
+
 def quantise(x: Tensor, gelu: bool) -> Scaled:
     wide = F.gelu(x.float(), approximate="tanh") if gelu else x.float()
     scales = wide.abs().amax(-1).clamp(min=1e-12) / FLOAT8_MAX
