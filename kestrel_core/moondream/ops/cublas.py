@@ -142,7 +142,7 @@ class CublasProducts:
 
     def linear(self, x: Tensor, matrix: Matrix8, add: Tensor | None = None) -> Tensor:
         shape = Shape(*_sizes(x, matrix), matrix.bias is not None, add is not None, gelu=False)
-        plan = self._plan(shape)
+        plan = self._plan(shape, matrix, None)
         if plan is None:
             return self._others.linear(x, matrix, add)
         out = torch.empty((shape.rows, shape.columns), dtype=matrix.dtype, device=x.device)
@@ -150,29 +150,33 @@ class CublasProducts:
         return out
 
     def gelu_linear(self, x: Tensor, matrix: Matrix8, scale: FixedScale) -> Tensor:
+        assert matrix.bias is not None
         shape = Shape(*_sizes(x, matrix), has_bias=True, adds=False, gelu=True)
-        plan = self._plan(shape)
-        if plan is None or matrix.bias is None:
+        plan = self._plan(shape, matrix, scale)
+        if plan is None:
             return self._others.gelu_linear(x, matrix, scale)
         out = torch.empty((shape.rows, shape.columns), dtype=x.dtype, device=x.device)
-        self._library.set_product(plan.product, D_SCALE_POINTER, c_void_p(scale.inverse.data_ptr()))
         self._run(plan, x, matrix, None, out)
         return out
 
-    def _plan(self, shape: Shape) -> Plan | None:
-        if shape not in self._plans:
-            plan = self._library.plan(shape)
-            self._plans[shape] = plan if self._library.choose(self._handle, plan) else None
-        return self._plans[shape]
+    def _plan(self, shape: Shape, matrix: Matrix8, scale: FixedScale | None) -> Plan | None:
+        """With the matrix's pointers, which the launch copies. None where there is no algorithm."""
+        new = shape not in self._plans
+        plan = self._library.plan(shape) if new else self._plans[shape]
+        if plan is None:
+            return None
+        self._library.set_product(plan.product, A_SCALE_POINTER, c_void_p(matrix.factor.data_ptr()))
+        if matrix.bias is not None:
+            self._library.set_product(plan.product, BIAS_POINTER, c_void_p(matrix.bias.data_ptr()))
+        if scale is not None:
+            self._library.set_product(plan.product, D_SCALE_POINTER, c_void_p(scale.inverse.data_ptr()))
+        if new:
+            self._plans[shape] = plan = plan if self._library.choose(self._handle, plan) else None
+        return plan
 
     def _run(self, plan: Plan, x: Tensor, matrix: Matrix8, add: Tensor | None, out: Tensor) -> None:
-        """Pointers belong to the plan only until the launch, which copies them."""
         assert x.is_contiguous() and matrix.values.is_contiguous() and (add is None or add.is_contiguous())
-        library = self._library
-        library.set_product(plan.product, A_SCALE_POINTER, c_void_p(matrix.factor.data_ptr()))
-        if matrix.bias is not None:
-            library.set_product(plan.product, BIAS_POINTER, c_void_p(matrix.bias.data_ptr()))
-        library.call(
+        self._library.call(
             "Matmul",
             self._handle,
             plan.product,

@@ -9,10 +9,10 @@ import logging
 from typing import NamedTuple, Protocol
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from kestrel_core.moondream.ops.few_bits import FewBits
-from kestrel_core.moondream.ops.plain import FLOAT8, FLOAT8_MAX
+from kestrel_core.moondream.ops.plain import FLOAT8, FLOAT8_MAX, round_float8
 from kestrel_core.moondream.ops.protocol import Fused
 
 log = logging.getLogger("kestrel")
@@ -61,6 +61,13 @@ def pack_float8(weight: Tensor, bias: Tensor | None, inputs: FixedScale) -> Matr
     values = (weight.float() / scale).clamp(-FLOAT8_MAX, FLOAT8_MAX).to(FLOAT8)
     factor = torch.tensor([scale * inputs.value], device=weight.device)
     return Matrix8(values, scale, factor, bias, weight.dtype)
+
+
+def release(layer: nn.Module) -> None:
+    """Give up a layer's own weight, of which there is a packed one now."""
+    weight = layer.weight
+    assert isinstance(weight, Tensor)
+    layer.weight = nn.Parameter(weight.new_empty(0), requires_grad=False)
 
 
 class Products(Protocol):
@@ -132,7 +139,7 @@ def _deviations(library: Products, plain: Products, device: torch.device) -> lis
 
     inputs, inner = FixedScale.of(8.0, device), FixedScale.of(40.0, device)
     matrix = pack_float8(randn(columns, depth), randn(columns), inputs)
-    x, add = plain_rounding(randn(rows, depth), inputs), randn(rows, columns)
+    x, add = round_float8(randn(rows, depth), inputs.value, gelu=False), randn(rows, columns)
     both = [
         [products.linear(x, matrix), products.linear(x, matrix._replace(bias=None), add)]
         + [products.gelu_linear(x, matrix, inner)]
@@ -141,6 +148,3 @@ def _deviations(library: Products, plain: Products, device: torch.device) -> lis
     pairs = [(ours.float(), expected.float()) for ours, expected in zip(*both, strict=True)]
     return [float((ours - expected).norm() / expected.norm()) for ours, expected in pairs]
 
-
-def plain_rounding(x: Tensor, scale: FixedScale) -> Tensor:
-    return (x.float() / scale.value).clamp(-FLOAT8_MAX, FLOAT8_MAX).to(FLOAT8)

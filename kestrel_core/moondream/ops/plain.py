@@ -122,14 +122,14 @@ def experts(
     of_row, expert_of_row = adapters.rows.of_token[order // ids.shape[1]], ids.flatten()[order]
     x = h[order // ids.shape[1]]
     u = grouped_product(x, fc1, ends)
-    _adapt_pairs(u, x, of_row, expert_of_row, adapters.of("expert_fc1"))
+    adapt_pairs(u, x, of_row, expert_of_row, adapters.of("expert_fc1"))
     inner = geglu(u)
     values = grouped_product(inner, fc2, ends)
-    _adapt_pairs(values, inner, of_row, expert_of_row, adapters.of("expert_fc2"))
+    adapt_pairs(values, inner, of_row, expert_of_row, adapters.of("expert_fc2"))
     return Pairs(values, weights, invert(order))
 
 
-def _adapt_pairs(y: Tensor, x: Tensor, of_row: Tensor, expert_of_row: Tensor, low_rank: LowRank) -> None:
+def adapt_pairs(y: Tensor, x: Tensor, of_row: Tensor, expert_of_row: Tensor, low_rank: LowRank) -> None:
     """Add to each row of y what its adapter has for its expert. Asks the host."""
     num_experts = low_rank.a.shape[1]
     for key, members in grouped(torch.where(of_row > 0, of_row * num_experts + expert_of_row, 0)):
