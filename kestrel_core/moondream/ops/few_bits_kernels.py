@@ -1,0 +1,234 @@
+"""Products of few rows with weights in 8 or 4 bits, and unpacking for those of many. CUDA.
+
+`ops.few_bits` says what each computes and how the numbers lie, `ops.few_bits_product` how they are read.
+"""
+
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from kestrel_core.moondream.ops.few_bits import FEW_ROWS, TOGETHER, FewBits, Kind, padded_dim
+from kestrel_core.moondream.ops.few_bits_product import product, steps_of, wider
+
+
+@triton.jit
+def _few_rows(
+    x: tl.tensor,
+    x_stride: tl.tensor,
+    values: tl.tensor,
+    scales: tl.tensor,
+    y: tl.tensor,
+    y_stride: tl.tensor,
+    other_values: tl.tensor,
+    other_scales: tl.tensor,
+    bias: tl.tensor,
+    out: tl.tensor,
+    num_rows: tl.tensor,
+    OUT_DIM: tl.constexpr,
+    X_DIM: tl.constexpr,
+    Y_DIM: tl.constexpr,
+    HAS_BIAS: tl.constexpr,
+    INT4: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    PARTS: tl.constexpr,
+) -> None:
+    m = tl.arange(0, BLOCK_M)
+    n = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    valid, inside = m < num_rows, n < OUT_DIM
+    parts = product(
+        x,
+        m * x_stride,
+        valid,
+        values,
+        scales,
+        n,
+        inside,
+        X_DIM,
+        INT4,
+        BLOCK_M,
+        BLOCK_N,
+        BLOCK_K,
+        PARTS,
+    )
+    if Y_DIM > 0:
+        parts += product(
+            y,
+            m * y_stride,
+            valid,
+            other_values,
+            other_scales,
+            n,
+            inside,
+            Y_DIM,
+            INT4,
+            BLOCK_M,
+            BLOCK_N,
+            BLOCK_K,
+            PARTS,
+        )
+    total = tl.sum(parts, axis=0)  # [outputs, rows]
+    if HAS_BIAS:
+        total += tl.load(bias + n, mask=inside, other=0.0).to(tl.float32)[:, None]
+    tl.store(
+        out + m[None, :] * OUT_DIM + n[:, None],
+        total.to(out.dtype.element_ty),
+        mask=valid[None, :] & inside[:, None],
+    )
+
+
+class Tiling(NamedTuple):
+    """How a product is cut: outputs of a program; parts of its inputs, and float8 inputs in one; loads."""
+
+    block_n: int
+    parts: int
+    block_k: int
+    stages: int
+
+    @property
+    def warps(self) -> int:
+        return self.parts * (self.block_n // 16)
+
+
+def tiling_for(kind: Kind, *in_dims: int) -> Tiling:
+    wanted = Tiling(16, 4, 128, 4) if kind == "fp8" else Tiling(16, 4, TOGETHER, 3)
+    return fitting(wanted, kind, *in_dims)
+
+
+def fitting(tiling: Tiling, kind: Kind, *in_dims: int) -> Tiling:
+    """With as many parts as every input has whole blocks for."""
+    parts = tiling.parts
+    blocks = [padded_dim(dim) // TOGETHER if kind == "int4" else -(-dim // tiling.block_k) for dim in in_dims]
+    while any(number % parts for number in blocks):
+        parts //= 2
+    return tiling._replace(parts=parts)
+
+
+def linear(x: Tensor, w: FewBits, bias: Tensor | None) -> Tensor:
+    if len(x) > FEW_ROWS:
+        return F.linear(x, _unpacked(w, x.dtype), bias)
+    return few_rows(x, w, None, None, bias, tiling_for(w.kind, w.in_dim))
+
+
+def linear_sum(x: Tensor, w: FewBits, y: Tensor, other: FewBits, bias: Tensor) -> Tensor:
+    if len(x) > FEW_ROWS:
+        return F.linear(x, _unpacked(w, x.dtype), bias).addmm_(y, _unpacked(other, x.dtype).T)
+    return few_rows(x, w, y, other, bias, tiling_for(w.kind, w.in_dim, other.in_dim))
+
+
+def few_rows(
+    x: Tensor, w: FewBits, y: Tensor | None, other: FewBits | None, bias: Tensor | None, tiling: Tiling
+) -> Tensor:
+    out_dim, int4 = w.out_dim, w.kind == "int4"
+    out = torch.empty((len(x), out_dim), dtype=x.dtype, device=x.device)
+    of_y = w if other is None else other
+    assert of_y.kind == w.kind
+    _few_rows[(triton.cdiv(out_dim, tiling.block_n),)](
+        x,
+        x.stride(0),
+        bytes_or_words(w),
+        w.scales,
+        x if y is None else y,
+        0 if y is None else y.stride(0),
+        bytes_or_words(of_y),
+        of_y.scales,
+        x if bias is None else bias,
+        out,
+        len(x),
+        OUT_DIM=out_dim,
+        X_DIM=w.in_dim,
+        Y_DIM=0 if other is None else other.in_dim,
+        HAS_BIAS=bias is not None,
+        INT4=int4,
+        BLOCK_M=8 if len(x) <= 8 else 16,
+        BLOCK_N=tiling.block_n,
+        BLOCK_K=tiling.block_k,
+        PARTS=tiling.parts,
+        num_warps=tiling.warps,
+        num_stages=tiling.stages,
+    )
+    return out
+
+
+def bytes_or_words(w: FewBits) -> Tensor:
+    """The values as kernels take them: float8 numbers as bytes, nibbles in words of 16 bits."""
+    return w.values.view(torch.int16 if w.kind == "int4" else torch.uint8)
+
+
+# Unpacking: a program for some rows and 256 columns.
+
+
+@triton.jit
+def _unpack(
+    values: tl.tensor,
+    scales: tl.tensor,
+    out: tl.tensor,
+    num_rows: tl.tensor,
+    IN_DIM: tl.constexpr,
+    INT4: tl.constexpr,
+    BLOCK_R: tl.constexpr,
+) -> None:
+    row = tl.program_id(0).to(tl.int64) * BLOCK_R + tl.arange(0, BLOCK_R)
+    block = tl.program_id(1)
+    inside = row < num_rows
+    if INT4:
+        BLOCKS: tl.constexpr = (IN_DIM + 255) // 256
+        k = tl.arange(0, 64)
+        words = values + row[:, None] * (BLOCKS * 64) + block * 64 + k[None, :]
+        packed = tl.load(words, mask=inside[:, None], other=0)
+        first, second, third, fourth = steps_of(packed)
+        factors = scales + row * (BLOCKS * 4) + block * 4
+        _store_group(out, row, block * 256 + k, first, factors, inside, IN_DIM)
+        _store_group(out, row, block * 256 + 64 + k, second, factors + 1, inside, IN_DIM)
+        _store_group(out, row, block * 256 + 128 + k, third, factors + 2, inside, IN_DIM)
+        _store_group(out, row, block * 256 + 192 + k, fourth, factors + 3, inside, IN_DIM)
+    else:
+        k = block * 256 + tl.arange(0, 256)
+        mask = inside[:, None] & (k[None, :] < IN_DIM)
+        wide = wider(tl.load(values + row[:, None] * IN_DIM + k[None, :], mask=mask, other=0))
+        scale = tl.load(scales + row, mask=inside, other=0.0)
+        numbers = wide.to(tl.float32) * scale[:, None]
+        tl.store(out + row[:, None] * IN_DIM + k[None, :], numbers.to(out.dtype.element_ty), mask=mask)
+
+
+@triton.jit
+def _store_group(
+    out: tl.tensor,
+    row: tl.tensor,
+    k: tl.tensor,
+    steps: tl.tensor,
+    scales: tl.tensor,
+    inside: tl.tensor,
+    IN_DIM: tl.constexpr,
+) -> None:
+    scale = tl.load(scales, mask=inside, other=0.0).to(tl.float32)
+    numbers = (steps.to(tl.float32) * scale[:, None]).to(out.dtype.element_ty)
+    mask = inside[:, None] & (k[None, :] < IN_DIM)
+    tl.store(out + row[:, None] * IN_DIM + k[None, :], numbers, mask=mask)
+
+
+def unpack_into(w: FewBits, out: Tensor) -> None:
+    """`out`: contiguous, of the matrices' shape."""
+    assert out.is_contiguous() and tuple(out.shape) == w.shape
+    num_rows, block_r = w.values[..., 0].numel(), 16
+    _unpack[(triton.cdiv(num_rows, block_r), triton.cdiv(w.in_dim, TOGETHER))](
+        bytes_or_words(w),
+        w.scales,
+        out,
+        num_rows,
+        IN_DIM=w.in_dim,
+        INT4=w.kind == "int4",
+        BLOCK_R=block_r,
+        num_warps=4,
+    )
+
+
+def _unpacked(w: FewBits, dtype: torch.dtype) -> Tensor:
+    out = torch.empty(w.shape, dtype=dtype, device=w.values.device)
+    unpack_into(w, out)
+    return out
