@@ -1,7 +1,7 @@
 """The vision encoder in float8, with scales that were measured beforehand.
 
-Norms write float8, GELU and its rounding are part of a product where cuBLASLt can be called, and what attention
-gives takes one pass. `Vision.encode` says what is computed, and `fast_vision.deviation` how far off this is.
+Norms write float8, GELU and its rounding are part of a product where cuBLASLt can be called, and what
+attention gives takes one pass. `Vision.encode` says what is computed, `fast_vision.deviation` how far off.
 """
 
 from torch import Tensor, nn

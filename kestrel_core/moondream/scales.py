@@ -1,7 +1,7 @@
 """How large the inputs of a network's products get, which fixes their scales in float8.
 
 Measured by running pictures and words through the plain network, and kept in a small file beside the
-checkpoint. It names the weights that it was measured with, since scales of other weights would cut off numbers.
+checkpoint. It names the weights that it was measured with: scales of other weights would cut off numbers.
 """
 
 import hashlib
@@ -25,7 +25,9 @@ from kestrel_core.protocol.errors import BadCheckpoint
 
 FILE = "kestrel_scales.json"
 VERSION = 1
-MARGIN = 2.0  # costs one of float8's fifteen powers of two, and lets other pictures go beyond the measured ones
+MARGIN = (
+    2.0  # costs one of float8's fifteen powers of two, and lets other pictures go beyond the measured ones
+)
 
 
 @dataclass(frozen=True)
@@ -156,7 +158,7 @@ def _attend(prefix: int, length: int, device: torch.device) -> Attend:
 
 
 def sample_pictures(config: VisionConfig) -> list[tuple[Tensor, tuple[int, int]]]:
-    """Made up ones, where there are no others: flat, smooth, striped, drawn and noisy crops, three a picture."""
+    """Made up ones, where there are no others: flat, smooth, striped, drawn and noisy, of three crops."""
     side, seeded = config.crop_size, torch.Generator().manual_seed(0)
     at = torch.arange(side)
     across, down = (at * 255.0 / side).expand(side, side), (at * 255.0 / side)[:, None].expand(side, side)

@@ -11,11 +11,12 @@ from tiny import tiny_config, tiny_model
 from torch import Tensor
 
 from kestrel_core.moondream.fast_vision import deviation
+from kestrel_core.moondream.few_bits_text import few_bits_text
 from kestrel_core.moondream.float8_text import float8_text
 from kestrel_core.moondream.float8_vision import float8_vision
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.ops import plain
-from kestrel_core.moondream.ops.choose_float8 import choose_float8, why_not_float8
+from kestrel_core.moondream.ops.choose_few_bits import choose_few_bits, choose_float8, why_not_few_bits
 from kestrel_core.moondream.ops.float8_products import TorchProducts
 from kestrel_core.moondream.scales import (
     InputScales,
@@ -128,6 +129,21 @@ def test_text_in_float8_deviates_a_little(generation: int, length: int, adapted:
     assert not adapted or off(without, expected) > off(ours, expected)
 
 
+@pytest.mark.parametrize("generation", [2, 3])
+@pytest.mark.parametrize("length", [1, 40])
+def test_text_with_weights_of_few_bits(generation: int, length: int) -> None:
+    network = wide_model(generation, seed=3)
+    text, positions = network.text, torch.arange(length)
+    x = torch.randn(length, 64, generator=torch.Generator().manual_seed(length))
+    rows = adapter_rows(mixed_stacks(text.config, 8), drawn(length, seed=2), 16)
+    for kind, close in (("fp8", 0.05), ("int4", 0.2)):
+        fast = few_bits_text(text, choose_few_bits(plain), kind)
+        for adapters in (None, rows):
+            with torch.inference_mode():
+                expected, ours = (way(x, positions, Mean(), adapters) for way in (text, fast))
+            assert 1e-4 < off(ours, expected) < close
+
+
 def test_text_gives_up_its_own_matrices() -> None:
     network, x = wide_model(3, seed=3), torch.randn(20, 64, generator=torch.Generator().manual_seed(1))
     text, scales, ops = network.text, measured(network), choose_float8(plain, CPU, torch.float32)
@@ -150,5 +166,6 @@ def test_text_gives_up_its_own_matrices() -> None:
 def test_what_stands_in_the_way_is_told(
     capability: tuple[int, int] | None, dtype: torch.dtype, told: str
 ) -> None:
-    assert told in (why_not_float8(tiny_config(3), dtype, capability) or "")
-    assert why_not_float8(wide_model(3).config, torch.bfloat16, (8, 9)) is None
+    assert told in (why_not_few_bits("fp8", tiny_config(3), dtype, capability) or "")
+    assert why_not_few_bits("fp8", wide_model(3).config, torch.bfloat16, (8, 9)) is None
+    assert why_not_few_bits("int4", tiny_config(3), torch.bfloat16, (7, 5)) is None

@@ -1,5 +1,6 @@
-"""cuBLASLt, called directly for what torch's call of it leaves out: GELU and rounding to float8 in a product's
-own epilogue, and a sum with an earlier result.
+"""cuBLASLt, called directly for what torch's call of it leaves out.
+
+That is GELU and rounding to float8 in a product's own epilogue, and a sum with an earlier result.
 
 Everything is row-major here and column-major there, so `x @ weight.T` is asked for as its transpose: the
 weights are A, the inputs B. All names and numbers are those of cublasLt.h.
@@ -81,7 +82,9 @@ class Library:
 
     def layout(self, kind: int, rows: int, columns: int, stride: int) -> c_void_p:
         """Of a column-major matrix."""
-        return self.made("MatrixLayoutCreate", c_int(kind), c_uint64(rows), c_uint64(columns), c_int64(stride))
+        return self.made(
+            "MatrixLayoutCreate", c_int(kind), c_uint64(rows), c_uint64(columns), c_int64(stride)
+        )
 
     def plan(self, shape: Shape) -> Plan:
         """All but the algorithm and the pointers."""

@@ -1,8 +1,8 @@
-"""The products of experts in float8 on CUDA, for more than a few tokens. `ops.float8_experts` is the plain form.
+"""The products of experts in float8 on CUDA, for more than a few tokens. `ops.float8_experts` is plain torch.
 
 A pair is a token and one of its experts: pair = token * experts_per_token + rank. Up to some thousand tokens
-our tiles are used, which copy nothing and have the activation and its rounding inside; beyond, torch's grouped
-product, which needs the tokens sorted and takes a pass for the activation.
+our tiles are used, which copy nothing and have the activation and its rounding inside; beyond, torch's
+grouped product, which needs the tokens sorted and takes a pass for the activation.
 """
 
 import torch
@@ -88,7 +88,9 @@ def _float8_tiles(
         else:
             small = value.to(out.dtype.element_ty)
         tl.store(
-            out + rows.to(tl.int64)[:, None] * OUT_DIM + n[None, :], small, mask=valid[:, None] & inside[None, :]
+            out + rows.to(tl.int64)[:, None] * OUT_DIM + n[None, :],
+            small,
+            mask=valid[:, None] & inside[None, :],
         )
 
 

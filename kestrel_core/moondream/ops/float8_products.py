@@ -140,11 +140,10 @@ def _deviations(library: Products, plain: Products, device: torch.device) -> lis
     inputs, inner = FixedScale.of(8.0, device), FixedScale.of(40.0, device)
     matrix = pack_float8(randn(columns, depth), randn(columns), inputs)
     x, add = round_float8(randn(rows, depth), inputs.value, gelu=False), randn(rows, columns)
-    both = [
-        [products.linear(x, matrix), products.linear(x, matrix._replace(bias=None), add)]
-        + [products.gelu_linear(x, matrix, inner)]
-        for products in (library, plain)
-    ]
-    pairs = [(ours.float(), expected.float()) for ours, expected in zip(*both, strict=True)]
-    return [float((ours - expected).norm() / expected.norm()) for ours, expected in pairs]
 
+    def results(products: Products) -> list[Tensor]:
+        summed = products.linear(x, matrix._replace(bias=None), add)
+        return [products.linear(x, matrix), summed, products.gelu_linear(x, matrix, inner)]
+
+    pairs = zip(results(library), results(plain), strict=True)
+    return [float((ours.float() - own.float()).norm() / own.float().norm()) for ours, own in pairs]

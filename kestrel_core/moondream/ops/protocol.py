@@ -95,11 +95,11 @@ class Fused(Protocol):
     def add_norm_fixed(
         self, x: Tensor, y: Tensor | None, pairs: Pairs | None, norm: Norm, scale: float, keep: bool
     ) -> tuple[Tensor, Tensor | None, Tensor]:
-        """As `add_norm`, and the norm in float8, divided by `scale`. With `keep` it is also returned as is."""
+        """As `add_norm`, with the norm in float8, divided by `scale`, and with `keep` also as it is."""
         ...
 
     def round_float8(self, x: Tensor, scale: float, gelu: bool) -> Tensor:
-        """Numbers to float8, divided by `scale`; with `gelu`, after the tanh GELU. Cut at float8's largest."""
+        """Numbers to float8, divided by `scale`, cut at its largest; with `gelu`, after the tanh GELU."""
         ...
 
     def quantise(self, x: Tensor, gelu: bool) -> Scaled:
