@@ -5,6 +5,8 @@ our tiles are used, which copy nothing and have the activation and its rounding 
 grouped product, which needs the tokens sorted and takes a pass for the activation.
 """
 
+from typing import NamedTuple
+
 import torch
 import triton
 import triton.language as tl
@@ -20,6 +22,14 @@ from kestrel_core.moondream.ops.routing_kernels import gelu, invert
 
 TILED_TOKENS = 1 << 30  # up to here our tiles are used
 SMALL_TOKENS = 256  # up to here an expert has few pairs, and tiles are 64 rows high
+
+
+class Tile(NamedTuple):
+    rows: int
+    columns: int
+    depth: int
+    warps: int
+    stages: int
 
 
 @triton.jit
@@ -104,13 +114,14 @@ def tiled_product(
     by_token: bool,
     gated: float | None,
     dtype: torch.dtype,
+    tile: Tile | None = None,
 ) -> Tensor:
     """Every sorted pair's row of x times its expert's matrix. `gated`: the scale of the activated result."""
     num_experts, width, in_dim = matrices.values.shape
     out_dim = width if gated is None else width // 2
     kind = dtype if gated is None else x.dtype
     out = torch.empty((len(order), out_dim), dtype=kind, device=x.device)
-    block_m, block_n, block_k, warps, stages = tile_sizes(num_tokens, gated is not None)
+    block_m, block_n, block_k, warps, stages = tile or tile_for(num_tokens, gated is not None)
     block_n = min(block_n, max(16, triton.next_power_of_2(out_dim)))
     tiles = triton.cdiv(len(order), block_m) + num_experts
     # Columns change fastest: the programs that read the same rows of x run at the same time.
@@ -139,11 +150,10 @@ def tiled_product(
     return out
 
 
-def tile_sizes(num_tokens: int, gated: bool) -> tuple[int, int, int, int, int]:
-    """Rows, columns and depth of a tile, its warps and stages."""
+def tile_for(num_tokens: int, gated: bool) -> Tile:
     if num_tokens <= SMALL_TOKENS:
-        return 64, 32 if gated else 64, 128, 4, 4
-    return 128, 64 if gated else 128, 128, 8, 4
+        return Tile(64, 32 if gated else 64, 128, 4, 4)
+    return Tile(128, 64 if gated else 128, 128, 8, 4)
 
 
 # GELU times the gate, in float8, for what torch's grouped product gives.
