@@ -13,7 +13,7 @@ from functools import partial
 
 import torch
 from rich.console import Console
-from torch import Tensor
+from torch import Tensor, nn
 
 from kernel_stages import Case, Place, print_stages
 from kestrel_core.moondream.checkpoint.weights import random_weights
@@ -265,7 +265,7 @@ def vision_cases(sizes: Sizes, ops: Float8Ops, place: Place, report: Report) -> 
     few = torch.randint(0, 256, (2, side, side, 3), dtype=torch.uint8, device=place.device)
     for way, encoder in encoders.items():
         report.say(f"vision, {way}", deviation(vision, encoder, few), 0.05)
-    flops = sum(layer.weight.numel() for layer in vision.modules() if hasattr(layer, "in_features"))
+    flops = sum(layer.weight.numel() for layer in vision.blocks.modules() if isinstance(layer, nn.Linear))
     for crops in sizes.crops:
         pictures = torch.randint(0, 256, (crops, side, side, 3), dtype=torch.uint8, device=place.device)
         ways = {way: partial(encoder, pictures) for way, encoder in encoders.items()}
@@ -327,7 +327,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console = Console(stderr=True, width=150)
     place, report = Place(torch.device("cuda"), torch.bfloat16, asked.seconds), Report(console)
     print_stages(place, cases(asked.only, Sizes(), place, report), False, console)
-    console.print(f"{len(report.failed)} checks failed {report.failed}")
+    console.print(f"{len(report.failed)} checks failed: {'; '.join(report.failed) or 'none'}")
     return 1 if report.failed else 0
 
 

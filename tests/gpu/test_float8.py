@@ -62,12 +62,15 @@ def test_cublas_is_called_and_does_what_torch_does(kernels: Fused) -> None:
         )
         x = kernels.round_float8(randn(rows, depth, seed=2, dtype=torch.bfloat16), inputs.value, gelu=False)
         add = randn(rows, columns, seed=3, dtype=torch.bfloat16)
-        for work in (
-            lambda way: way.linear(x, matrix),
-            lambda way: way.linear(x, matrix._replace(bias=None), add),
-            lambda way: way.gelu_linear(x, matrix, inner),
-        ):
-            ours, expected = (work(way).float() for way in (products, by_torch))
+        made = [
+            (
+                way.linear(x, matrix).float(),
+                way.linear(x, matrix._replace(bias=None), add).float(),
+                way.gelu_linear(x, matrix, inner).float(),
+            )
+            for way in (products, by_torch)
+        ]
+        for ours, expected in zip(*made, strict=True):
             assert (ours - expected).norm() < 0.02 * expected.norm(), (rows, columns, depth)
 
 

@@ -117,8 +117,8 @@ def _table(scales: InputScales) -> Table:
     """By kind of product: the largest input of the block with the smallest, and of that with the largest."""
     kinds: dict[tuple[str, str], list[float]] = {}
     for name, value in scales.largest.items():
-        half, _, _, *layer = name.split(".")
-        kinds.setdefault((half, ".".join(layer)), []).append(value)
+        half, _, _, *parts = name.split(".")
+        kinds.setdefault((half, ".".join(parts)), []).append(value)
     table = Table(title="Largest inputs, over the blocks")
     for column in ("", "product", "blocks", "smallest", "largest"):
         table.add_column(column, justify="left" if column in ("", "product") else "right")
