@@ -131,6 +131,7 @@ HOUSES = {
     "kestrel_gateway": "gateway",
     "kestrel_tools": "tools",
     "adapter_stages": "tools",
+    "few_bits_stages": "tools",
     "kernel_stages": "tools",
     "client": "client",
     "gateway": "gateway",

@@ -123,7 +123,7 @@ def _outputs(
     )
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["num_tokens"])
 def _few_tokens(
     x: tl.tensor,
     ids: tl.tensor,

@@ -15,7 +15,7 @@ from kestrel_core.moondream.ops.few_bits import FEW_ROWS, TOGETHER, FewBits, Kin
 from kestrel_core.moondream.ops.few_bits_product import few_rows_product, steps_of, wider
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["num_rows"])  # one kernel for all counts
 def _few_rows(
     x: tl.tensor,
     x_stride: tl.tensor,
