@@ -256,7 +256,7 @@ def unpack_cases(two: TextConfig, place: Place) -> Iterator[Case]:
 
 
 def check(two: TextConfig, three: TextConfig, place: Place, console: Console) -> bool:
-    """Every kernel against plain torch with the same packed numbers: whether rounding explains how they differ."""
+    """Every kernel against plain torch with the same packed numbers: whether they differ by rounding only."""
     from kestrel_core.moondream.ops import few_bits_expert_kernels as experts
     from kestrel_core.moondream.ops import few_bits_kernels as kernels
 
