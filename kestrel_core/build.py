@@ -57,6 +57,7 @@ class LoadedModel:
     network: Moondream
     language: Language
     device: torch.device
+    folder: Path | None = None  # of the checkpoint
 
     @cached_property
     def fast_paths(self) -> FastPaths:
@@ -85,9 +86,9 @@ class Engine:
     def in_use(self) -> dict[str, str]:
         """What the choices of the configuration came to on this machine.
 
-        model, generation, device, dtype, vision_dtype (a dtype, or float8), runtime (cuda, torch), attention
-        (flashinfer, sdpa), graphs (on, off, partly), kernels (ours, torch), adapters (off, or what the device
-        has room for).
+        model, generation, device, dtype, vision_dtype (a dtype, or float8), quantize (off, fp8, int4),
+        runtime (cuda, torch), attention (flashinfer, sdpa), graphs (on, off, partly), kernels (ours, torch),
+        adapters (off, or what the device has room for).
         """
         return {**self.settled, **self.runtime.in_use()}
 
@@ -267,6 +268,7 @@ def _runtime(
     tokens = _wanted_tokens(config, max_context)
     encoder, forward = None, None
     if on_cuda and config.runtime == "auto":
+        model.fast_paths.quantise(config.quantize, config.scales_path, model.folder)
         forward = model.fast_paths.text(config.compile)  # first, since it moves the weights in memory
     stacks = _stacks(model, config) if has_adapters else None
     if on_cuda and config.runtime == "auto":
@@ -326,13 +328,14 @@ def _settled(
     model: LoadedModel, config: RuntimeConfig, runtime: TorchRuntime | CudaRuntime
 ) -> dict[str, str]:
     weight, fast = model.network.text.wte, isinstance(runtime, CudaRuntime)
-    dtype = str(weight.dtype).removeprefix("torch.")
+    dtype, quantised = str(weight.dtype).removeprefix("torch."), model.fast_paths.quantised
     return {
         "model": config.model if config.model_path is None else Path(config.model_path).name,
         "generation": str(model.network.config.generation),
         "device": str(model.device),
         "dtype": dtype,
-        "vision_dtype": "float8" if fast and config.vision_dtype == "fp8" else dtype,
+        "vision_dtype": "float8" if fast and "fp8" in (config.vision_dtype, quantised) else dtype,
+        "quantize": quantised if fast else "off",
         "kernels": model.fast_paths.fused(config.compile).name if fast else "torch",
     }
 
@@ -376,7 +379,7 @@ def load_model(
     config = load_config(path, default)
     words = Tokenizer.from_file(tokenizer or _folder(path) / "tokenizer.json", config)
     network = load_network(path, config, device, dtype, progress)
-    return LoadedModel(network, Language(config, words), device)
+    return LoadedModel(network, Language(config, words), device, _folder(path))
 
 
 def _random_model(

@@ -34,6 +34,7 @@ CHOICES = {
     "cuda_graphs": SWITCH,
     "compile": SWITCH,
     "vision_dtype": ("auto", "fp8"),
+    "quantize": ("off", "fp8", "int4"),
 }
 YES_OR_NO = {"1": True, "true": True, "0": False, "false": False}
 
@@ -84,6 +85,13 @@ class RuntimeConfig:
         "auto", "fused and compiled kernels: auto (where they win, on CUDA), off, or required"
     )
     vision_dtype: str = _option("auto", "auto (as dtype), or fp8: pictures are encoded in 8 bits (CUDA)")
+    quantize: str = _option(
+        "off",
+        "off, fp8 (pictures and text in 8 bits, CUDA from 8.9 on), or int4 (the text's weights in 4 bits)",
+    )
+    scales_path: str | None = _option(
+        None, "fp8: the scales that kestrel quantize wrote, where they are not beside the checkpoint"
+    )
     skills: str | None = _option(None, "skills of your own: module:name or file.py:name, by comma")
     adapters: str | None = _option(
         None, "folder of LoRA adapters, a file or sub-folder each; a bundled model may bring its own"

@@ -39,6 +39,8 @@ def test_every_option_can_be_a_text() -> None:
         cuda_graphs="required",
         compile="off",
         vision_dtype="fp8",
+        quantize="int4",
+        scales_path="scales.json",
         skills="count.py:COUNT",
         adapters="adapters",
         adapter_hub=True,

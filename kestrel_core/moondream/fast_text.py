@@ -6,6 +6,8 @@ one product. Matrices that are multiplied together are stored together, and the 
 views of them. Adapters take four launches more, two before each sum of products that they are added to.
 """
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 
@@ -31,10 +33,15 @@ PACKED_TOKENS = 256
 class FastText:
     """A `Forward` over the weights of a text model. In bfloat16 it never waits for the device."""
 
-    def __init__(self, text: Text, fused: Fused) -> None:
+    def __init__(
+        self, text: Text, fused: Fused, make_block: "Callable[[Block], FastTextBlock] | None" = None
+    ) -> None:
+        """`make_block` makes other blocks than those of this module."""
         self._fused = fused
         self._blocks = [
-            FastTextBlock(block, text.config, fused) for block in text.blocks if isinstance(block, Block)
+            make_block(block) if make_block is not None else FastTextBlock(block, text.config, fused)
+            for block in text.blocks
+            if isinstance(block, Block)
         ]
         self._tables = make_rotary_tables(text.config, text.wte.device)
 
@@ -60,10 +67,14 @@ class FastTextBlock:
         self._tau = None
         if attn.tau is not None:
             self._tau = TauWeights(torch.cat((attn.tau.wq, attn.tau.wv)), attn.tau.alpha)
-        beside = block.mlp.fc1 if isinstance(block.mlp, MLP) else block.mlp.router
-        self._weight, self._bias = pack(attn.qkv, beside)
         bias: Tensor = attn.proj.bias
         self._out_bias = bias + block.mlp.fc2.bias if isinstance(block.mlp, MLP) else bias
+        self._take_weights(block)
+
+    def _take_weights(self, block: Block) -> None:
+        attn = block.attn
+        beside = block.mlp.fc1 if isinstance(block.mlp, MLP) else block.mlp.router
+        self._weight, self._bias = pack(attn.qkv, beside)
 
     def __call__(
         self,

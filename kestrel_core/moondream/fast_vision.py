@@ -8,6 +8,7 @@ by token.
 
 import math
 import warnings
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Literal
 
@@ -29,15 +30,29 @@ BACKENDS = {
 TRIED_CROPS = 9  # the most common picture: eight tiles and the global crop
 TRIALS = 5
 
+# x, what is to be added to it, and the number of crops; to the same of the next block.
+FastBlock = Callable[[Tensor, Tensor | None, int], tuple[Tensor, Tensor]]
+MakeBlock = Callable[[int, VisionBlock], FastBlock]
+
 
 class FastVision:
     def __init__(
-        self, vision: Vision, fused: Fused, float8: bool = False, attention: AttentionBackend = "auto"
+        self,
+        vision: Vision,
+        fused: Fused,
+        float8: bool = False,
+        attention: AttentionBackend = "auto",
+        make_block: MakeBlock | None = None,
     ) -> None:
+        """`make_block` makes other blocks than those of this module."""
         make = Float8VisionBlock if float8 else FastVisionBlock
         self._vision = vision
         self._fused = fused
-        self._blocks = [make(block, fused) for block in vision.blocks if isinstance(block, VisionBlock)]
+        self._blocks: list[FastBlock] = [
+            make_block(at, block) if make_block is not None else make(block, fused)
+            for at, block in enumerate(vision.blocks)
+            if isinstance(block, VisionBlock)
+        ]
         self._last = Norm.of(vision.post_ln)
         self.attention = fastest_attention(vision) if attention == "auto" else attention
 

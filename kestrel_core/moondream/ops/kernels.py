@@ -11,6 +11,8 @@ import triton.language as tl
 from torch import Tensor
 
 from kestrel_core.moondream.ops.expert_kernels import experts as experts
+from kestrel_core.moondream.ops.float8_kernels import round_float8 as round_float8
+from kestrel_core.moondream.ops.float8_kernels import to_float8
 from kestrel_core.moondream.ops.head_kernels import gelu_tanh
 from kestrel_core.moondream.ops.head_kernels import rotate as rotate
 from kestrel_core.moondream.ops.lora_kernels import expand as expand
@@ -58,6 +60,8 @@ def _add_norm(
     total: tl.tensor,
     normed: tl.tensor,
     scales: tl.tensor,
+    rounded8: tl.tensor,
+    inverse: tl.tensor,
     dim: tl.tensor,
     eps: tl.tensor,
     HAS_Y: tl.constexpr,
@@ -65,6 +69,8 @@ def _add_norm(
     HAS_ROWS: tl.constexpr,
     NORM: tl.constexpr,
     FLOAT8: tl.constexpr,
+    FIXED: tl.constexpr,
+    KEEP: tl.constexpr,
     BLOCK: tl.constexpr,
 ) -> None:
     row = tl.program_id(0).to(tl.int64)
@@ -91,26 +97,44 @@ def _add_norm(
         out = centred * tl.rsqrt(deviation + eps) * weight_row + bias_row
         if FLOAT8:
             _store_float8(out, inside, row, at, normed, scales, dim)
-        else:
+        elif KEEP:
             tl.store(normed + row * dim + at, out.to(normed.dtype.element_ty), mask=inside)
+        if FIXED:
+            small = to_float8(out, inverse, rounded8.dtype.element_ty)
+            tl.store(rounded8 + row * dim + at, small, mask=inside)
 
 
 def add_norm(x: Tensor, y: Tensor | None, pairs: Pairs | None, norm: Norm | None) -> tuple[Tensor, Tensor]:
-    total, normed, _ = _launch_add_norm(x, y, pairs, norm, x.dtype)
+    total, normed, _, _ = _launch_add_norm(x, y, pairs, norm, x.dtype)
     return total, normed
 
 
 def add_norm_float8(x: Tensor, y: Tensor | None, norm: Norm) -> tuple[Tensor, Scaled]:
-    total, normed, scales = _launch_add_norm(x, y, None, norm, torch.float8_e4m3fn)
+    total, normed, scales, _ = _launch_add_norm(x, y, None, norm, torch.float8_e4m3fn)
     return total, Scaled(normed, scales)
 
 
+def add_norm_fixed(
+    x: Tensor, y: Tensor | None, pairs: Pairs | None, norm: Norm, scale: float, keep: bool
+) -> tuple[Tensor, Tensor | None, Tensor]:
+    total, normed, _, rounded = _launch_add_norm(x, y, pairs, norm, x.dtype, scale, keep)
+    return total, normed if keep else None, rounded
+
+
 def _launch_add_norm(
-    x: Tensor, y: Tensor | None, pairs: Pairs | None, norm: Norm | None, dtype: torch.dtype
-) -> tuple[Tensor, Tensor, Tensor]:
+    x: Tensor,
+    y: Tensor | None,
+    pairs: Pairs | None,
+    norm: Norm | None,
+    dtype: torch.dtype,
+    fixed: float | None = None,
+    keep: bool = True,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """With a `fixed` scale the norm is rounded to float8 by it, and without `keep` stored as that alone."""
     (num_rows, dim), float8 = x.shape, dtype != x.dtype
     total = x if y is None and pairs is None else torch.empty_like(x)
-    normed = total if norm is None else torch.empty_like(x, dtype=dtype)
+    normed = torch.empty_like(x, dtype=dtype) if norm is not None and keep else total
+    rounded = normed if fixed is None else torch.empty_like(x, dtype=torch.float8_e4m3fn)
     scales = torch.empty(num_rows if float8 else 0, dtype=torch.float32, device=x.device)
     values, weights, rows = pairs if pairs is not None else (x, x, None)
     gain, shift, eps = norm if norm is not None else (x, x, 0.0)
@@ -125,6 +149,8 @@ def _launch_add_norm(
         total,
         normed,
         scales,
+        rounded,
+        1.0 / (fixed or 1.0),
         dim,
         eps,
         HAS_Y=y is not None,
@@ -132,10 +158,12 @@ def _launch_add_norm(
         HAS_ROWS=rows is not None,
         NORM=norm is not None,
         FLOAT8=float8,
+        FIXED=fixed is not None,
+        KEEP=keep,
         BLOCK=triton.next_power_of_2(dim),
         num_warps=8 if num_rows <= 1024 else 4,  # with few rows, each should be done soon
     )
-    return total, normed, scales
+    return total, normed, scales, rounded
 
 
 # Products of few rows: every program reads its part of the weights once, with many loads at a time.
