@@ -65,6 +65,9 @@ RESERVED = {
     "flashinfer": {"kestrel_core.runtime.attention.flashinfer"},
     "triton": {  # the language
         "kestrel_core.moondream.ops.kernels",
+        "kestrel_core.moondream.ops.few_bits_product",
+        "kestrel_core.moondream.ops.few_bits_kernels",
+        "kestrel_core.moondream.ops.few_bits_expert_kernels",
         "kestrel_core.moondream.ops.expert_kernels",
         "kestrel_core.moondream.ops.head_kernels",
         "kestrel_core.moondream.ops.lora_kernels",
@@ -131,6 +134,7 @@ HOUSES = {
     "kestrel_gateway": "gateway",
     "kestrel_tools": "tools",
     "adapter_stages": "tools",
+    "few_bits_stages": "tools",
     "kernel_stages": "tools",
     "client": "client",
     "gateway": "gateway",

@@ -8,6 +8,7 @@ import torch
 from kestrel_core.moondream.checkpoint.files import open_checkpoint
 from kestrel_core.moondream.checkpoint.weights import load_weights, random_weights
 from kestrel_core.moondream.config import MoondreamConfig
+from kestrel_core.moondream.few_bits_layers import give_packed
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.protocol.errors import BadCheckpoint, InvalidRequest
 
@@ -42,15 +43,21 @@ def load_network(
     device: torch.device,
     dtype: torch.dtype,
     progress: Progress | None = None,
+    int4: bool = False,
 ) -> Moondream:
+    """With `int4` its large matrices are packed as soon as each is read, as `few_bits_layers` says."""
     network = _without_weights(config)
-    load_weights(network, config, open_checkpoint(path), device, dtype, progress)
+    load_weights(
+        network, config, open_checkpoint(path), device, dtype, progress, give_packed if int4 else None
+    )
     return network
 
 
-def random_network(config: MoondreamConfig, device: torch.device, dtype: torch.dtype, seed: int) -> Moondream:
+def random_network(
+    config: MoondreamConfig, device: torch.device, dtype: torch.dtype, seed: int, int4: bool = False
+) -> Moondream:
     network = _without_weights(config)
-    random_weights(network, device, dtype, seed)
+    random_weights(network, device, dtype, seed, give_packed if int4 else None)
     return network
 
 

@@ -30,7 +30,7 @@ FEW_ROWS = 16  # up to here kernels read the weights as they are; beyond, produc
 # Scales that are tried, as parts of the one that loses no number of a group: rounding the many numbers near
 # zero better may be worth more than the largest one.
 SHRINKS = (1.0, 0.94, 0.88, 0.82)
-PACKED_AT_ONCE = 2**24  # numbers; packing takes some 30 bytes for each
+PACKED_AT_ONCE = 2**22  # numbers; packing takes some 30 bytes for each, which a small GPU must have
 
 
 class FewBits(NamedTuple):
@@ -74,6 +74,13 @@ def out_rows(w: FewBits, start: int, stop: int) -> FewBits:
     if w.kind == "fp8":
         return w._replace(values=w.values[..., start:stop, :], scales=w.scales[..., start:stop])
     return w._replace(values=w.values[..., start:stop, :], scales=w.scales[..., start:stop, :])
+
+
+def joined(*matrices: FewBits) -> FewBits:
+    """Matrices with the same input as one."""
+    values = torch.cat([w.values.view(torch.uint8) for w in matrices])  # not all of torch knows float8
+    scales = torch.cat([w.scales for w in matrices])
+    return matrices[0]._replace(values=values.view(matrices[0].values.dtype), scales=scales)
 
 
 @torch.no_grad()

@@ -15,7 +15,7 @@ from kestrel_core.moondream.ops.expert_kernels import FEW_TOKENS, FIRST, SECOND
 from kestrel_core.moondream.ops.expert_lora_kernels import PairAdapters, add_pairs, no_arguments
 from kestrel_core.moondream.ops.few_bits import FewBits
 from kestrel_core.moondream.ops.few_bits_kernels import Tiling, bytes_or_words, tiling_for
-from kestrel_core.moondream.ops.few_bits_product import product
+from kestrel_core.moondream.ops.few_bits_product import few_rows_product, many_rows_product
 from kestrel_core.moondream.ops.plain import sort_pairs
 from kestrel_core.moondream.ops.protocol import Pairs, StepAdapters
 from kestrel_core.moondream.ops.routing_kernels import gelu, invert
@@ -53,6 +53,7 @@ def _outputs(
     """Some outputs of one expert for these rows of x, stored at `pair_rows`.
 
     GATED: its matrix has twice OUT_DIM rows, activations and then gates. A program has both of each output.
+    PARTS: 0 for many rows.
     """
     HALVES: tl.constexpr = 2 if GATED else 1
     OWN: tl.constexpr = BLOCK_N // HALVES
@@ -61,22 +62,43 @@ def _outputs(
     of_row = tl.program_id(1) * OWN + row % OWN
     inside = n < OUT_DIM
     matrix = expert * (HALVES * OUT_DIM)
-    parts = product(
-        x,
-        rows * IN_DIM,
-        valid,
-        values + matrix * ROW_UNITS,
-        scales + matrix * GROUPS,
-        of_row + (row // OWN) * OUT_DIM,
-        of_row < OUT_DIM,
-        IN_DIM,
-        INT4,
-        BLOCK_M,
-        BLOCK_N,
-        BLOCK_K,
-        PARTS,
-    )
-    total = tl.trans(tl.sum(parts, axis=0))  # [rows, outputs]
+    of_row, known = of_row + (row // OWN) * OUT_DIM, of_row < OUT_DIM
+    values += matrix * ROW_UNITS
+    scales += matrix * GROUPS
+    if PARTS > 0:
+        parts = few_rows_product(
+            x,
+            rows * IN_DIM,
+            valid,
+            values,
+            scales,
+            of_row,
+            known,
+            IN_DIM,
+            INT4,
+            BLOCK_M,
+            BLOCK_N,
+            BLOCK_K,
+            PARTS,
+        )
+        total = tl.trans(tl.sum(parts, axis=0))  # [rows, outputs]
+    else:
+        total = tl.trans(
+            many_rows_product(
+                x,
+                rows * IN_DIM,
+                valid,
+                values,
+                scales,
+                of_row,
+                known,
+                IN_DIM,
+                INT4,
+                BLOCK_M,
+                BLOCK_N,
+                BLOCK_K,
+            )
+        )
     if GATED:
         value, gate = tl.split(tl.permute(tl.reshape(total, (BLOCK_M, 2, OWN)), (0, 2, 1)))
     else:
@@ -101,7 +123,7 @@ def _outputs(
     )
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["num_tokens"])
 def _few_tokens(
     x: tl.tensor,
     ids: tl.tensor,
@@ -322,8 +344,8 @@ def many_tokens_experts(
     inner = torch.empty((num_pairs, fc2.in_dim), dtype=h.dtype, device=h.device)
     out = torch.empty((num_pairs, h.shape[1]), dtype=h.dtype, device=h.device)
     for x, w, y, gated in ((h, fc1, inner, True), (inner, fc2, out, False)):
-        # One part: with so many rows, warps have different ones.
-        tiling = Tiling(64 if gated else 64, 1, 64, 2 if h.dtype == torch.float32 else 3)
+        # With int4 each output has a sum of its own for every group, which takes twice the registers.
+        tiling = Tiling(64 if w.kind == "int4" else 128, 0, 64, 2 if h.dtype == torch.float32 else 3)
         own = tiling.block_n // 2 if gated else tiling.block_n
         tiles = triton.cdiv(num_pairs, block_m) + num_experts
         _many_tokens[(tiles, triton.cdiv(y.shape[1], own))](
@@ -356,7 +378,7 @@ def _matrix(w: FewBits, out_dim: int, gated: bool, tiling: Tiling) -> dict[str, 
         "BLOCK_N": tiling.block_n,
         "BLOCK_K": tiling.block_k,
         "PARTS": tiling.parts,
-        "num_warps": tiling.warps,
+        "num_warps": tiling.parts or 4,
         "num_stages": tiling.stages,
     }
 

@@ -12,10 +12,10 @@ import triton.language as tl
 from torch import Tensor
 
 from kestrel_core.moondream.ops.few_bits import FEW_ROWS, TOGETHER, FewBits, Kind, padded_dim
-from kestrel_core.moondream.ops.few_bits_product import product, steps_of, wider
+from kestrel_core.moondream.ops.few_bits_product import few_rows_product, steps_of, wider
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["num_rows"])  # one kernel for all counts
 def _few_rows(
     x: tl.tensor,
     x_stride: tl.tensor,
@@ -41,7 +41,7 @@ def _few_rows(
     m = tl.arange(0, BLOCK_M)
     n = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
     valid, inside = m < num_rows, n < OUT_DIM
-    parts = product(
+    parts = few_rows_product(
         x,
         m * x_stride,
         valid,
@@ -57,7 +57,7 @@ def _few_rows(
         PARTS,
     )
     if Y_DIM > 0:
-        parts += product(
+        parts += few_rows_product(
             y,
             m * y_stride,
             valid,
@@ -83,16 +83,13 @@ def _few_rows(
 
 
 class Tiling(NamedTuple):
-    """How a product is cut: outputs of a program; parts of its inputs, and float8 inputs in one; loads."""
+    """How a product of few rows is cut: outputs of a program, parts of its inputs with a warp each, float8
+    inputs that a warp takes at a time, and how many times as much is being loaded."""
 
     block_n: int
     parts: int
     block_k: int
     stages: int
-
-    @property
-    def warps(self) -> int:
-        return self.parts * (self.block_n // 16)
 
 
 def tiling_for(kind: Kind, *in_dims: int) -> Tiling:
@@ -149,7 +146,7 @@ def few_rows(
         BLOCK_N=tiling.block_n,
         BLOCK_K=tiling.block_k,
         PARTS=tiling.parts,
-        num_warps=tiling.warps,
+        num_warps=tiling.parts,
         num_stages=tiling.stages,
     )
     return out

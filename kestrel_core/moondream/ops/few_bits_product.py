@@ -1,9 +1,10 @@
-"""A product of few rows with a matrix in 8 or 4 bits, as a part of kernels. `ops.few_bits` has the layout.
+"""Products with a matrix in 8 or 4 bits, as parts of kernels. `ops.few_bits` says how its numbers lie.
 
-A program has 16 or more outputs and all of their weights, which it reads once. Its warps have the same
-outputs and different inputs: there are enough warps to convert as fast as memory delivers, even where a
-matrix has few outputs. The matrix is the left operand, since its tiles need at least 16 rows, and rows of
-inputs, of which there may be one, the right one, whose tiles need 8.
+For few rows a program has 16 or more outputs and all of their weights, which it reads once. Its warps have
+the same outputs and different inputs: there are enough warps to convert as fast as memory delivers, even
+where a matrix has few outputs. The matrix is the left operand, since its tiles need at least 16 rows, and the
+rows of inputs, of which there may be one, are the right one, whose tiles need 8. For many rows the warps have
+different outputs.
 """
 
 import triton
@@ -174,7 +175,7 @@ def fp8_product(
 
 
 @triton.jit
-def product(
+def few_rows_product(
     x: tl.tensor,
     rows: tl.tensor,
     valid: tl.tensor,
@@ -195,4 +196,63 @@ def product(
         total = fp8_product(
             x, rows, valid, values, scales, n, inside, IN_DIM, BLOCK_M, BLOCK_N, BLOCK_K, PARTS
         )
+    return total
+
+
+@triton.jit
+def _group_of_tile(
+    total: tl.tensor,
+    inputs: tl.tensor,
+    mask: tl.tensor,
+    steps: tl.tensor,
+    scales: tl.tensor,
+    inside: tl.tensor,
+) -> tl.tensor:
+    h = tl.load(inputs, mask=mask, other=0.0)
+    scale = tl.load(scales, mask=inside, other=0.0).to(tl.float32)
+    return total + tl.dot(steps.to(h.dtype), tl.trans(h), input_precision="ieee") * scale[:, None]
+
+
+@triton.jit
+def many_rows_product(
+    x: tl.tensor,
+    rows: tl.tensor,
+    valid: tl.tensor,
+    values: tl.tensor,
+    scales: tl.tensor,
+    n: tl.tensor,
+    inside: tl.tensor,
+    IN_DIM: tl.constexpr,
+    INT4: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+) -> tl.tensor:
+    """[BLOCK_N, BLOCK_M]: outputs n of rows of x, which begin at `rows`."""
+    total = tl.zeros((BLOCK_N, BLOCK_M), tl.float32)
+    valid = valid[:, None]
+    if INT4:
+        BLOCKS: tl.constexpr = (IN_DIM + 255) // 256
+        k = tl.arange(0, 64)
+        inputs = x + rows[:, None] + k[None, :]
+        words = values + n[:, None] * (BLOCKS * 64) + k[None, :]
+        factors, k = scales + n * (BLOCKS * 4), k[None, :]
+        for block in range(0, BLOCKS):
+            packed = tl.load(words + block * 64, mask=inside[:, None], other=0)
+            first, second, third, fourth = steps_of(packed)
+            h, s, left = inputs + block * 256, factors + block * 4, IN_DIM - block * 256
+            total = _group_of_tile(total, h, valid & (k < left), first, s, inside)
+            total = _group_of_tile(total, h + 64, valid & (k + 64 < left), second, s + 1, inside)
+            total = _group_of_tile(total, h + 128, valid & (k + 128 < left), third, s + 2, inside)
+            total = _group_of_tile(total, h + 192, valid & (k + 192 < left), fourth, s + 3, inside)
+    else:
+        k = tl.arange(0, BLOCK_K)
+        inputs = x + rows[:, None] + k[None, :]
+        weights = values + n[:, None] * IN_DIM + k[None, :]
+        for at in range(0, IN_DIM, BLOCK_K):
+            known = (at + k)[None, :] < IN_DIM
+            h = tl.load(inputs + at, mask=valid & known, other=0.0)
+            w = tl.load(weights + at, mask=inside[:, None] & known, other=0)
+            total = tl.dot(wider(w).to(h.dtype), tl.trans(h), total, input_precision="ieee")
+        total *= tl.load(scales + n, mask=inside, other=0.0)[:, None]
     return total
