@@ -17,8 +17,8 @@ from kestrel_core.moondream.float8_text import float8_text
 from kestrel_core.moondream.float8_vision import float8_vision
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.ops import plain
-from kestrel_core.moondream.ops.choose_few_bits import choose_float8
-from kestrel_core.moondream.ops.float8_products import FixedScale, TorchProducts, choose_products, pack_float8
+from kestrel_core.moondream.ops.choose_few_bits import choose_float8, choose_products
+from kestrel_core.moondream.ops.float8_products import FixedScale, TorchProducts, pack_float8
 from kestrel_core.moondream.ops.protocol import Fused
 from kestrel_core.moondream.scales import InputScales, measure_scales, sample_pictures, sample_prompts
 

@@ -18,7 +18,7 @@ from kestrel_core.intake.models import MODELS, find_model
 from kestrel_core.moondream.fast_vision import deviation
 from kestrel_core.moondream.float8_vision import float8_vision
 from kestrel_core.moondream.ops.choose import choose_fused
-from kestrel_core.moondream.ops.float8_products import choose_products
+from kestrel_core.moondream.ops.choose_few_bits import choose_products
 from kestrel_core.moondream.scales import FILE, InputScales, measure_scales
 from kestrel_core.protocol.errors import BadImage, InvalidRequest
 from kestrel_tools.bench.charts import draw_chart
