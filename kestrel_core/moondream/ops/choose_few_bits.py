@@ -23,7 +23,9 @@ log = logging.getLogger("kestrel")
 
 CAPABILITY = (8, 9)  # from here on a GPU multiplies float8 numbers
 TRIED = (96, 64, 32)  # rows, columns and depth of the product that cuBLASLt is tried with
-CLOSE = 0.02  # how far it may be off, as a share of its RMS
+# How far it may be off, as a share of its RMS: torch's way rounds twice before float8 does, and a number that
+# falls to the other side is off by a twelfth.
+CLOSE = 0.05
 
 
 class Linear(Protocol):
