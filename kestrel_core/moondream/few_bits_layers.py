@@ -121,29 +121,33 @@ def _ops_for(device: torch.device) -> ModuleType:
     return few_bits_kernels
 
 
+def is_packed(model: nn.Module) -> bool:
+    return any(isinstance(layer, (PackedLinear, PackedExperts)) for layer in model.modules())
+
+
 def give_packed(model: nn.Module, name: str, weight: Tensor) -> bool:
-    """Give a network this parameter packed, if it is one of those; whether it was.
-
-    A CPU has no kernels that multiply packed weights, and memory enough: there they are rounded to what their
-    packed form stands for, and kept as they were.
-    """
+    """Give a network this parameter packed, if it is one of those; whether it was."""
     kind = kind_of(name)
-    if kind is None:
-        return False
-    packed = pack_weights(weight, kind)
-    layer_name, _, _ = name.rpartition(".")
-    layer = model.get_submodule(layer_name)
-    if weight.device.type == "cpu":
+    if kind is not None:
+        layer = name.removesuffix(".weight")
+        replace_layer(model, layer, pack_weights(weight, kind), weight.dtype)
+    return kind is not None
+
+
+def give_rounded(model: nn.Module, name: str, weight: Tensor, most: Kind) -> bool:
+    """The same where nothing multiplies packed weights, as on a CPU, whose memory is large: they are rounded
+    to what their packed form stands for, and kept as wide as they were. In fp8 all of them have 8 bits."""
+    kind = kind_of(name)
+    if kind is not None:
+        packed = pack_weights(weight, "fp8" if most == "fp8" else kind)
+        layer = model.get_submodule(name.removesuffix(".weight"))
         layer.weight = nn.Parameter(unpack(packed, weight.dtype), requires_grad=False)
-        return True
-    replace_layer(model, layer_name, layer, packed, weight.dtype)
-    return True
+    return kind is not None
 
 
-def replace_layer(
-    model: nn.Module, layer_name: str, layer: nn.Module, packed: FewBits, dtype: torch.dtype
-) -> None:
-    owner, _, leaf = layer_name.rpartition(".")
+def replace_layer(model: nn.Module, name: str, packed: FewBits, dtype: torch.dtype) -> None:
+    owner, _, leaf = name.rpartition(".")
+    layer = model.get_submodule(name)
     if isinstance(layer, Experts):
         setattr(model.get_submodule(owner), leaf, PackedExperts(packed, dtype))
     else:

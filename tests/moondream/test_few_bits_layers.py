@@ -9,14 +9,15 @@ from kestrel_core.moondream.config import MOONDREAM2, MOONDREAM3, MoondreamConfi
 from kestrel_core.moondream.few_bits_layers import (
     PackedExperts,
     PackedLinear,
+    give_packed,
     join_layers,
     kind_of,
     replace_layer,
     weights_bytes,
 )
-from kestrel_core.moondream.loading import random_network
+from kestrel_core.moondream.loading import giving, random_network
 from kestrel_core.moondream.model import Moondream
-from kestrel_core.moondream.ops.few_bits import pack_weights, unpack
+from kestrel_core.moondream.ops.few_bits import Kind, pack_weights, unpack
 from kestrel_core.moondream.text import MLP
 
 CPU = torch.device("cpu")
@@ -44,13 +45,25 @@ def test_little_is_left_wide(config: MoondreamConfig) -> None:
     assert all(parameters[name].dim() > 1 for name in parameters.keys() - wide)
 
 
-def test_on_a_cpu_weights_are_rounded() -> None:
-    plain, rounded = (random_network(tiny_config(3), CPU, torch.float32, 1, int4) for int4 in (False, True))
+@pytest.mark.parametrize("quantize", ["fp8", "int4"])
+def test_on_a_cpu_weights_are_rounded(quantize: Kind) -> None:
+    plain, rounded = (
+        random_network(tiny_config(3), CPU, torch.float32, 1, some) for some in ("off", quantize)
+    )
     others = dict(rounded.named_parameters())
     for name, parameter in plain.named_parameters():
-        kind = kind_of(name)
+        kind = kind_of(name) and ("fp8" if quantize == "fp8" else kind_of(name))
         expected = parameter if kind is None else unpack(pack_weights(parameter, kind), torch.float32)
         assert torch.equal(others[name], expected), name
+
+
+def test_only_16_bits_are_packed_on_a_gpu() -> None:
+    """The kernels are made for inputs of 16 bits; float8 products need the wide weights first."""
+    cuda = torch.device("cuda")
+    assert giving("off", cuda, torch.bfloat16) is None
+    assert giving("int4", cuda, torch.float32) is None
+    assert giving("fp8", cuda, torch.bfloat16) is None
+    assert giving("int4", cuda, torch.bfloat16) is give_packed
 
 
 def packed_like(network: Moondream) -> Moondream:
@@ -60,7 +73,7 @@ def packed_like(network: Moondream) -> Moondream:
         if kind is not None:
             layer = name.removesuffix(".weight")
             packed = pack_weights(parameter, kind)
-            replace_layer(network, layer, network.get_submodule(layer), packed, parameter.dtype)
+            replace_layer(network, layer, packed, parameter.dtype)
     return network
 
 
@@ -68,7 +81,7 @@ def packed_like(network: Moondream) -> Moondream:
 @torch.inference_mode()
 def test_packed_layers_compute_what_rounded_ones_do(generation: int) -> None:
     config = tiny_config(generation)
-    rounded = random_network(config, CPU, torch.float32, 1, int4=True)
+    rounded = random_network(config, CPU, torch.float32, 1, "int4")
     packed = packed_like(random_network(config, CPU, torch.float32, 1))
     x = torch.randn((5, config.text.dim), generator=torch.Generator().manual_seed(2))
     size = config.vision.crop_size
