@@ -38,14 +38,14 @@ CUTS: dict[Kind, tuple[tuple[int, int, int, int], ...]] = {
         (32, 2, 128, 4),
     ),
     "int4": (
-        (16, 4, 256, 3),
-        (16, 4, 256, 2),
-        (16, 2, 256, 3),
-        (16, 2, 256, 4),
-        (16, 8, 256, 2),
-        (16, 8, 256, 3),
-        (32, 4, 256, 2),
-        (32, 2, 256, 3),
+        (16, 4, 128, 3),
+        (16, 4, 128, 2),
+        (16, 2, 128, 3),
+        (16, 2, 128, 4),
+        (16, 8, 128, 2),
+        (16, 8, 128, 3),
+        (32, 4, 128, 2),
+        (32, 2, 128, 3),
     ),
 }
 EXPERT_CUTS: dict[Kind, tuple[tuple[tuple[int, int, int, int], tuple[int, int, int, int]], ...]] = {
@@ -56,10 +56,10 @@ EXPERT_CUTS: dict[Kind, tuple[tuple[tuple[int, int, int, int], tuple[int, int, i
         ((32, 4, 64, 4), (32, 4, 64, 4)),
     ),
     "int4": (
-        ((16, 4, 256, 3), (16, 4, 256, 2)),
-        ((32, 4, 256, 2), (16, 2, 256, 2)),
-        ((32, 2, 256, 3), (32, 2, 256, 2)),
-        ((32, 4, 256, 3), (32, 4, 256, 2)),
+        ((16, 4, 128, 3), (16, 4, 128, 2)),
+        ((32, 4, 128, 2), (16, 2, 128, 2)),
+        ((32, 2, 128, 3), (32, 2, 128, 2)),
+        ((32, 4, 128, 3), (32, 4, 128, 2)),
     ),
 }
 
@@ -144,9 +144,9 @@ def _ways(
             else:
                 kernels.few_rows(x, w, None, None, bias, cut)
 
-    in_dims = (one.x_dim, one.y_dim) if one.y_dim else (one.x_dim,)
-    chosen = {kernels.fitting(kernels.Tiling(*cut), kind, *in_dims): None for cut in cuts}
-    default = kernels.tiling_for(kind, *in_dims)
+    first = packed[0] if one.y_dim else packed[0][:1]
+    chosen = {kernels.fitting(kernels.Tiling(*cut), *first): None for cut in cuts}
+    default = kernels.tiling_for(*first)
     named = {f"{kind} {_named(cut)}": partial(run, cut) for cut in chosen if cut != default}
     return {f"{kind} {_named(default)} *": partial(run, default), **named}
 
@@ -215,8 +215,8 @@ def _expert_ways(
     ways: dict[str, Work] = {f"{fc1.kind} *": partial(run, None)}
     for first, second in () if many else EXPERT_CUTS[fc1.kind]:
         cuts = (
-            kernels.fitting(kernels.Tiling(*first), fc1.kind, fc1.in_dim),
-            kernels.fitting(kernels.Tiling(*second), fc2.kind, fc2.in_dim),
+            kernels.fitting(kernels.Tiling(*first), fc1),
+            kernels.fitting(kernels.Tiling(*second), fc2),
         )
         ways[f"{fc1.kind} {_named(cuts[0])} {_named(cuts[1])}"] = partial(run, cuts)
     return ways

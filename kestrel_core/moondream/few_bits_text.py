@@ -8,9 +8,9 @@ from torch import Tensor, nn
 
 from kestrel_core.moondream.config import TextConfig
 from kestrel_core.moondream.fast_text import FastText, FastTextBlock
-from kestrel_core.moondream.few_bits_layers import PackedExperts, PackedLinear, join_layers
+from kestrel_core.moondream.few_bits_layers import PackedExperts, PackedLinear
 from kestrel_core.moondream.lora import AdapterRows
-from kestrel_core.moondream.moe import Experts
+from kestrel_core.moondream.moe import Experts, MoE
 from kestrel_core.moondream.ops.choose_few_bits import FewBitsOps
 from kestrel_core.moondream.ops.few_bits import FewBits, Kind, pack_weights
 from kestrel_core.moondream.ops.float8_products import release
@@ -37,12 +37,9 @@ class FewBitsTextBlock(FastTextBlock):
 
     def _take_weights(self, block: Block) -> None:
         qkv, mlp = block.attn.qkv, block.mlp
-        if isinstance(qkv, PackedLinear) and isinstance(mlp.fc1, PackedLinear):
-            self._inner_dim = mlp.fc1.out_features
-            self._first_bits, self._bias = join_layers(qkv, mlp.fc1)
-        elif isinstance(qkv, PackedLinear):
-            self._inner_dim = 0
-            self._first_bits, self._bias = qkv.packed, qkv.bias
+        self._beside: FewBits | None = None  # the rest of the first matrices, in other bits
+        if isinstance(qkv, PackedLinear):
+            self._take_first_packed(qkv, mlp)
         else:
             weight, self._bias = self._first_layer(block)
             self._first_bits = self._packed(weight)
@@ -51,6 +48,12 @@ class FewBitsTextBlock(FastTextBlock):
             self._fc2_bits = self._bits_of(mlp.fc2)
         else:
             self._experts = self._bits_of(mlp.fc1), self._bits_of(mlp.fc2)
+
+    def _take_first_packed(self, qkv: PackedLinear, mlp: MLP | MoE) -> None:
+        self._inner_dim = mlp.fc1.out_features if isinstance(mlp, MLP) else 0
+        self._first_bits, self._bias = qkv.packed, qkv.bias
+        if isinstance(mlp, MLP):
+            self._beside, self._bias = self._bits_of(mlp.fc1), torch.cat((qkv.bias, mlp.fc1.bias))
 
     def _bits_of(self, layer: nn.Linear | Experts) -> FewBits:
         """A network for small GPUs is packed when it is loaded, others now."""
@@ -82,7 +85,10 @@ class FewBitsTextBlock(FastTextBlock):
         mlp, few = self._mlp, self._few
         x, h = few.fused.add_norm(x, y, pairs, self._norm)
         adapters = StepAdapters(rows, self._layer) if rows is not None else None
-        packed = few.linear(h, self._first_bits, self._bias)
+        if self._beside is None:
+            packed = few.linear(h, self._first_bits, self._bias)
+        else:
+            packed = few.linear_beside(h, self._first_bits, self._beside, self._bias)
         low = self._adapt_first(packed, h, adapters) if adapters is not None else None
         mixed, inner = self._mix(packed, self._inner_dim, positions, tables, attend)
         mixed = mixed.flatten(1)
