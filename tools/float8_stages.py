@@ -13,7 +13,7 @@ from functools import partial
 
 import torch
 from rich.console import Console
-from torch import Tensor
+from torch import Tensor, nn
 
 from kernel_stages import Case, Place, print_stages
 from kestrel_core.moondream.checkpoint.weights import random_weights
@@ -183,7 +183,9 @@ def product_case(
         expected = plain.round_float8(expected, inner.value, gelu=True).float()
     ways: dict[str, Callable[[], object]] = {"bf16": partial(plain.linear, x, weight, bias)}
     for way, products in ways_to_multiply(ops, place).items():
-        report.off(f"{name} {rows} rows by {way}", run(products)[:64], expected)
+        # A number that falls to float8's other side is off by up to an eighth.
+        limit = 0.04 if with_gelu else 0.02
+        report.off(f"{name} {rows} rows by {way}", run(products)[:64], expected, limit)
         ways[f"fp8, {way}"] = partial(run, products)
     flops = 2.0 * rows * columns * depth
     more = " + GELU" if with_gelu else " + sum" if with_sum else ""
@@ -209,8 +211,8 @@ def expert_cases(sizes: Sizes, ops: Float8Ops, place: Place, report: Report) -> 
         }
         expected = float8_experts.experts_float8(*arguments)
         made = ops.experts(*arguments)
-        report.off(f"experts, tiles, {rows} tokens", made.values, expected.values)
-        if place.device.type == "cuda":
+        report.off(f"experts, tiles, {rows} tokens", made.values, expected.values, 0.04)
+        if place.device.type == "cuda" and rows > 256:
             ways |= more_expert_ways(h8, ids, fc1, fc2, h_scale, inner_scale, expected.values, report)
         flops = 2.0 * rows * mlp.experts_per_token * (fc1.values[0].numel() + fc2.values[0].numel())
         yield Case("experts", rows, floor_ms(flops, fc1.nbytes + fc2.nbytes), ways, partial(tflops, flops))
@@ -233,7 +235,7 @@ def more_expert_ways(
     grouped = partial(kernels.grouped_experts_float8, h8, order, ends, fc1, fc2, h_scale, inner_scale)
     ways: dict[str, Callable[[], object]] = {}
     try:
-        report.off(f"experts, grouped, {len(h8)} tokens", grouped(), expected)
+        report.off(f"experts, grouped, {len(h8)} tokens", grouped(), expected, 0.04)
         ways["fp8, torch's grouped"] = grouped
     except RuntimeError as error:
         log.warning("torch's grouped product cannot serve: %s", error)
@@ -265,7 +267,7 @@ def vision_cases(sizes: Sizes, ops: Float8Ops, place: Place, report: Report) -> 
     few = torch.randint(0, 256, (2, side, side, 3), dtype=torch.uint8, device=place.device)
     for way, encoder in encoders.items():
         report.say(f"vision, {way}", deviation(vision, encoder, few), 0.05)
-    flops = sum(layer.weight.numel() for layer in vision.modules() if hasattr(layer, "in_features"))
+    flops = sum(layer.weight.numel() for layer in vision.blocks.modules() if isinstance(layer, nn.Linear))
     for crops in sizes.crops:
         pictures = torch.randint(0, 256, (crops, side, side, 3), dtype=torch.uint8, device=place.device)
         ways = {way: partial(encoder, pictures) for way, encoder in encoders.items()}
@@ -327,7 +329,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console = Console(stderr=True, width=150)
     place, report = Place(torch.device("cuda"), torch.bfloat16, asked.seconds), Report(console)
     print_stages(place, cases(asked.only, Sizes(), place, report), False, console)
-    console.print(f"{len(report.failed)} checks failed {report.failed}")
+    console.print(f"{len(report.failed)} checks failed: {'; '.join(report.failed) or 'none'}")
     return 1 if report.failed else 0
 
 

@@ -30,8 +30,8 @@ BACKENDS = {
 TRIED_CROPS = 9  # the most common picture: eight tiles and the global crop
 TRIALS = 5
 
-# x, what is to be added to it, and the number of crops; to the same of the next block.
-FastBlock = Callable[[Tensor, Tensor | None, int], tuple[Tensor, Tensor]]
+# From x, what is to be added to it, and the number of crops, to the same of the next block.
+FastBlock = Callable[..., tuple[Tensor, Tensor]]
 MakeBlock = Callable[[int, VisionBlock], FastBlock]
 
 

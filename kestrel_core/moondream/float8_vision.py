@@ -4,6 +4,8 @@ Norms write float8, GELU and its rounding are part of a product where cuBLASLt c
 attention gives takes one pass. `Vision.encode` says what is computed, `fast_vision.deviation` how far off.
 """
 
+from collections.abc import Callable
+
 from torch import Tensor, nn
 
 from kestrel_core.moondream.fast_vision import AttentionBackend, FastVision, attend
@@ -58,7 +60,13 @@ class FixedScaleBlock:
         self._h2, self._fc1 = packed("mlp.fc1", block.mlp.fc1)
         self._inner, self._fc2 = packed("mlp.fc2", block.mlp.fc2)
 
-    def __call__(self, x: Tensor, y: Tensor | None, num_crops: int) -> tuple[Tensor, Tensor]:
+    def __call__(
+        self,
+        x: Tensor,
+        y: Tensor | None,
+        num_crops: int,
+        attend: Callable[[Tensor, int, int], Tensor] = attend,
+    ) -> tuple[Tensor, Tensor]:
         fused, products = self._fused, self._products
         x, _, h = fused.add_norm_fixed(x, y, None, self._norms[0], self._h1.value, keep=False)
         mixed = attend(products.linear(h, self._qkv), num_crops, self._num_heads)

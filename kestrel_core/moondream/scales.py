@@ -73,7 +73,7 @@ def identify(network: Moondream) -> str:
     """A digest of a row of each block and of the last norms: enough to tell checkpoints apart, and quick."""
     digest = hashlib.sha256()
     blocks = [*network.vision.blocks, *network.text.blocks]
-    rows = [block.attn.qkv.weight[:1] for block in blocks]  # type: ignore[union-attr, index]
+    rows = [block.attn.qkv.weight[:1] for block in blocks]
     for row in (*rows, network.vision.post_ln.weight, network.text.post_ln.weight):
         digest.update(row.detach().to("cpu", torch.bfloat16).contiguous().view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()[:16]

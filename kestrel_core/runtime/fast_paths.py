@@ -13,8 +13,7 @@ from kestrel_core.moondream.float8_text import float8_text
 from kestrel_core.moondream.float8_vision import float8_vision
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.ops.choose import choose_fused
-from kestrel_core.moondream.ops.choose_few_bits import choose_few_bits, choose_float8
-from kestrel_core.moondream.ops.float8_products import choose_products
+from kestrel_core.moondream.ops.choose_few_bits import choose_few_bits, choose_float8, choose_products
 from kestrel_core.moondream.ops.protocol import Fused
 from kestrel_core.moondream.scales import InputScales
 from kestrel_core.runtime.graphs import Graphs

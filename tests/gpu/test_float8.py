@@ -17,8 +17,8 @@ from kestrel_core.moondream.float8_text import float8_text
 from kestrel_core.moondream.float8_vision import float8_vision
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.ops import plain
-from kestrel_core.moondream.ops.choose_few_bits import choose_float8
-from kestrel_core.moondream.ops.float8_products import FixedScale, TorchProducts, choose_products, pack_float8
+from kestrel_core.moondream.ops.choose_few_bits import choose_float8, choose_products
+from kestrel_core.moondream.ops.float8_products import FixedScale, TorchProducts, pack_float8
 from kestrel_core.moondream.ops.protocol import Fused
 from kestrel_core.moondream.scales import InputScales, measure_scales, sample_pictures, sample_prompts
 
@@ -62,12 +62,15 @@ def test_cublas_is_called_and_does_what_torch_does(kernels: Fused) -> None:
         )
         x = kernels.round_float8(randn(rows, depth, seed=2, dtype=torch.bfloat16), inputs.value, gelu=False)
         add = randn(rows, columns, seed=3, dtype=torch.bfloat16)
-        for work in (
-            lambda way: way.linear(x, matrix),
-            lambda way: way.linear(x, matrix._replace(bias=None), add),
-            lambda way: way.gelu_linear(x, matrix, inner),
-        ):
-            ours, expected = (work(way).float() for way in (products, by_torch))
+        made = [
+            (
+                way.linear(x, matrix).float(),
+                way.linear(x, matrix._replace(bias=None), add).float(),
+                way.gelu_linear(x, matrix, inner).float(),
+            )
+            for way in (products, by_torch)
+        ]
+        for ours, expected in zip(*made, strict=True):
             assert (ours - expected).norm() < 0.02 * expected.norm(), (rows, columns, depth)
 
 

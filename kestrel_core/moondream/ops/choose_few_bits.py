@@ -1,5 +1,6 @@
 """What computes with weights of few bits on this device, and whether it can at all."""
 
+import logging
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
@@ -8,10 +9,23 @@ from torch import Tensor
 
 from kestrel_core.moondream.config import MoondreamConfig
 from kestrel_core.moondream.ops.few_bits import FewBits
-from kestrel_core.moondream.ops.float8_products import ALIGNED, Products, choose_products
+from kestrel_core.moondream.ops.float8_products import (
+    ALIGNED,
+    FixedScale,
+    Products,
+    TorchProducts,
+    pack_float8,
+)
+from kestrel_core.moondream.ops.plain import round_float8
 from kestrel_core.moondream.ops.protocol import Fused, Pairs
 
+log = logging.getLogger("kestrel")
+
 CAPABILITY = (8, 9)  # from here on a GPU multiplies float8 numbers
+TRIED = (96, 64, 32)  # rows, columns and depth of the product that cuBLASLt is tried with
+# How far it may be off, as a share of its RMS: torch's way rounds twice before float8 does, and a number that
+# falls to the other side is off by a twelfth.
+CLOSE = 0.05
 
 
 class Linear(Protocol):
@@ -71,6 +85,48 @@ def choose_float8(fused: Fused, device: torch.device, dtype: torch.dtype) -> Flo
     from kestrel_core.moondream.ops import float8_expert_kernels
 
     return Float8Ops(few, products, float8_expert_kernels.experts_float8)
+
+
+def choose_products(fused: Fused, device: torch.device, dtype: torch.dtype) -> Products:
+    """cuBLASLt itself where it can be called and does what it should; otherwise torch's call of it.
+
+    Streams that run side by side need products of their own, since these have a workspace.
+    """
+    plain = TorchProducts(fused, device)
+    if device.type != "cuda" or dtype != torch.bfloat16:
+        return plain
+    from kestrel_core.moondream.ops.cublas import CublasProducts
+
+    try:
+        library = CublasProducts(plain, device)
+        off = max(_deviations(library, plain, device))
+    except (OSError, RuntimeError) as error:
+        log.warning("GELU takes a pass of its own in float8, since cuBLASLt cannot be called: %s", error)
+        return plain
+    if not off < CLOSE:
+        log.warning("GELU takes a pass of its own in float8, since cuBLASLt's result is off by %.3f", off)
+        return plain
+    return library
+
+
+@torch.inference_mode()
+def _deviations(library: Products, plain: Products, device: torch.device) -> list[float]:
+    rows, columns, depth = TRIED
+    seeded = torch.Generator().manual_seed(0)
+
+    def randn(*shape: int) -> Tensor:
+        return torch.randn(shape, generator=seeded).to(device, torch.bfloat16)
+
+    inputs, inner = FixedScale.of(8.0, device), FixedScale.of(40.0, device)
+    matrix = pack_float8(randn(columns, depth), randn(columns), inputs)
+    x, add = round_float8(randn(rows, depth), inputs.value, gelu=False), randn(rows, columns)
+
+    def results(products: Products) -> list[Tensor]:
+        summed = products.linear(x, matrix._replace(bias=None), add)
+        return [products.linear(x, matrix), summed, products.gelu_linear(x, matrix, inner)]
+
+    pairs = zip(results(library), results(plain), strict=True)
+    return [float((ours.float() - own.float()).norm() / own.float().norm()) for ours, own in pairs]
 
 
 def why_not_few_bits(

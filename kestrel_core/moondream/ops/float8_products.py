@@ -5,21 +5,16 @@ their four digits down to a 28,000th of the largest. And one scale can be folded
 behind a product, which leaves the product alone with its bytes.
 """
 
-import logging
 from typing import NamedTuple, Protocol
 
 import torch
 from torch import Tensor, nn
 
 from kestrel_core.moondream.ops.few_bits import FewBits
-from kestrel_core.moondream.ops.plain import FLOAT8, FLOAT8_MAX, round_float8
+from kestrel_core.moondream.ops.plain import FLOAT8, FLOAT8_MAX
 from kestrel_core.moondream.ops.protocol import Fused
 
-log = logging.getLogger("kestrel")
-
 ALIGNED = 16  # numbers: rows of float8 matrices have to begin at multiples of 16 bytes
-TRIED = (96, 64, 32)  # rows, columns and depth of the product that is tried first
-CLOSE = 0.02  # how far it may be off, as a share of its RMS
 
 
 class FixedScale(NamedTuple):
@@ -105,45 +100,3 @@ class TorchProducts:
 
     def gelu_linear(self, x: Tensor, matrix: Matrix8, scale: FixedScale) -> Tensor:
         return self._fused.round_float8(self.linear(x, matrix), scale.value, gelu=True)
-
-
-def choose_products(fused: Fused, device: torch.device, dtype: torch.dtype) -> Products:
-    """cuBLASLt itself where it can be called and does what it should; otherwise torch's call of it.
-
-    Streams that run side by side need products of their own, since these have a workspace.
-    """
-    plain = TorchProducts(fused, device)
-    if device.type != "cuda" or dtype != torch.bfloat16:
-        return plain
-    from kestrel_core.moondream.ops.cublas import CublasProducts
-
-    try:
-        library = CublasProducts(plain, device)
-        off = max(_deviations(library, plain, device))
-    except (OSError, RuntimeError) as error:
-        log.warning("GELU takes a pass of its own in float8, since cuBLASLt cannot be called: %s", error)
-        return plain
-    if not off < CLOSE:
-        log.warning("GELU takes a pass of its own in float8, since cuBLASLt's result is off by %.3f", off)
-        return plain
-    return library
-
-
-@torch.inference_mode()
-def _deviations(library: Products, plain: Products, device: torch.device) -> list[float]:
-    rows, columns, depth = TRIED
-    seeded = torch.Generator().manual_seed(0)
-
-    def randn(*shape: int) -> Tensor:
-        return torch.randn(shape, generator=seeded).to(device, torch.bfloat16)
-
-    inputs, inner = FixedScale.of(8.0, device), FixedScale.of(40.0, device)
-    matrix = pack_float8(randn(columns, depth), randn(columns), inputs)
-    x, add = round_float8(randn(rows, depth), inputs.value, gelu=False), randn(rows, columns)
-
-    def results(products: Products) -> list[Tensor]:
-        summed = products.linear(x, matrix._replace(bias=None), add)
-        return [products.linear(x, matrix), summed, products.gelu_linear(x, matrix, inner)]
-
-    pairs = zip(results(library), results(plain), strict=True)
-    return [float((ours.float() - own.float()).norm() / own.float().norm()) for ours, own in pairs]

@@ -18,7 +18,7 @@ from kestrel_core.intake.models import MODELS, find_model
 from kestrel_core.moondream.fast_vision import deviation
 from kestrel_core.moondream.float8_vision import float8_vision
 from kestrel_core.moondream.ops.choose import choose_fused
-from kestrel_core.moondream.ops.float8_products import choose_products
+from kestrel_core.moondream.ops.choose_few_bits import choose_products
 from kestrel_core.moondream.scales import FILE, InputScales, measure_scales
 from kestrel_core.protocol.errors import BadImage, InvalidRequest
 from kestrel_tools.bench.charts import draw_chart
@@ -117,8 +117,8 @@ def _table(scales: InputScales) -> Table:
     """By kind of product: the largest input of the block with the smallest, and of that with the largest."""
     kinds: dict[tuple[str, str], list[float]] = {}
     for name, value in scales.largest.items():
-        half, _, _, *layer = name.split(".")
-        kinds.setdefault((half, ".".join(layer)), []).append(value)
+        half, _, _, *parts = name.split(".")
+        kinds.setdefault((half, ".".join(parts)), []).append(value)
     table = Table(title="Largest inputs, over the blocks")
     for column in ("", "product", "blocks", "smallest", "largest"):
         table.add_column(column, justify="left" if column in ("", "product") else "right")
