@@ -27,7 +27,7 @@ from kestrel_core.moondream.checkpoint.adapter_files import read_adapter
 from kestrel_core.moondream.checkpoint.weights import load_config
 from kestrel_core.moondream.config import MoondreamConfig
 from kestrel_core.moondream.loading import DTYPES as DTYPES
-from kestrel_core.moondream.loading import load_network, parse_dtype, random_network
+from kestrel_core.moondream.loading import load_network, loaded_as, parse_dtype, random_network
 from kestrel_core.moondream.loading import parse_device as parse_device
 from kestrel_core.moondream.lora import Adapter, Stacks
 from kestrel_core.moondream.model import Moondream
@@ -39,7 +39,12 @@ from kestrel_core.runtime.cuda_runtime import CudaRuntime
 from kestrel_core.runtime.fast_paths import FastPaths
 from kestrel_core.runtime.graphs import Graphs
 from kestrel_core.runtime.kv_cache import KVCache
-from kestrel_core.runtime.memory import affordable_tokens, free_bytes, require_room_for_adapters
+from kestrel_core.runtime.memory import (
+    affordable_tokens,
+    computing_bytes,
+    free_bytes,
+    require_room_for_adapters,
+)
 from kestrel_core.runtime.torch_runtime import TorchRuntime, best_page_size
 from kestrel_core.runtime.vision.image_encoder import ImageEncoder
 from kestrel_core.scheduler.adapter_slots import AdapterSlots
@@ -58,6 +63,7 @@ class LoadedModel:
     language: Language
     device: torch.device
     folder: Path | None = None  # of the checkpoint
+    quantize: str = "off"  # int4: it is packed; on a CPU fp8 or int4: its weights are rounded
 
     @cached_property
     def fast_paths(self) -> FastPaths:
@@ -277,7 +283,8 @@ def _runtime(
         encoder.warm_up()  # before the KV cache, which gets what is left
     if on_cuda:
         cell_bytes = KVCache.bytes_per_cell(network.config.text, network.text.wte.dtype)
-        tokens = affordable_tokens(tokens, max_context, cell_bytes, free_bytes(model.device))
+        computing = computing_bytes(network.config.text, config.max_step_tokens, model.quantize == "int4")
+        tokens = affordable_tokens(tokens, max_context, cell_bytes, free_bytes(model.device), computing)
     num_pages = _num_pages(tokens, max_context, page_size)
     if encoder is None:
         _refuse_what_is_required(model, config)
@@ -335,7 +342,7 @@ def _settled(
         "device": str(model.device),
         "dtype": dtype,
         "vision_dtype": "float8" if fast and "fp8" in (config.vision_dtype, quantised) else dtype,
-        "quantize": quantised if fast else "off",
+        "quantize": quantised if fast else model.quantize,
         "kernels": model.fast_paths.fused(config.compile).name if fast else "torch",
     }
 
@@ -364,7 +371,7 @@ def open_model(config: RuntimeConfig, progress: Progress | None = None) -> Loade
         path, tokenizer = files.folder, tokenizer or files.tokenizer
     if config.verify_weights:
         verify_weights(path, progress)
-    return load_model(path, tokenizer, device, dtype, default, progress)
+    return load_model(path, tokenizer, device, dtype, default, progress, config.quantize)
 
 
 def load_model(
@@ -374,12 +381,14 @@ def load_model(
     dtype: torch.dtype,
     default: MoondreamConfig | None = None,
     progress: Progress | None = None,
+    quantize: str = "off",
 ) -> LoadedModel:
     """A checkpoint from disk. `tokenizer` is its `tokenizer.json`, if that is not beside the weights."""
     config = load_config(path, default)
     words = Tokenizer.from_file(tokenizer or _folder(path) / "tokenizer.json", config)
-    network = load_network(path, config, device, dtype, progress)
-    return LoadedModel(network, Language(config, words), device, _folder(path))
+    network = load_network(path, config, device, dtype, progress, quantize)
+    settled = loaded_as(quantize, device, dtype)
+    return LoadedModel(network, Language(config, words), device, _folder(path), settled)
 
 
 def _random_model(
@@ -391,8 +400,9 @@ def _random_model(
 ) -> LoadedModel:
     path = tokenizer or (_folder(Path(config.model_path)) / "tokenizer.json" if config.model_path else None)
     words = Tokenizer.from_file(path, shape) if path is not None else Tokenizer.of_bytes(shape)
-    network = random_network(shape, device, dtype, config.seed)
-    return LoadedModel(network, Language(shape, words), device)
+    network = random_network(shape, device, dtype, config.seed, config.quantize)
+    settled = loaded_as(config.quantize, device, dtype)
+    return LoadedModel(network, Language(shape, words), device, quantize=settled)
 
 
 def _folder(checkpoint: Path) -> Path:

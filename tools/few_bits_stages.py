@@ -38,14 +38,14 @@ CUTS: dict[Kind, tuple[tuple[int, int, int, int], ...]] = {
         (32, 2, 128, 4),
     ),
     "int4": (
-        (16, 4, 256, 3),
-        (16, 4, 256, 2),
-        (16, 2, 256, 3),
-        (16, 2, 256, 4),
-        (16, 8, 256, 2),
-        (16, 8, 256, 3),
-        (32, 4, 256, 2),
-        (32, 2, 256, 3),
+        (16, 4, 128, 3),
+        (16, 4, 128, 2),
+        (16, 2, 128, 3),
+        (16, 2, 128, 4),
+        (16, 8, 128, 2),
+        (16, 8, 128, 3),
+        (32, 4, 128, 2),
+        (32, 2, 128, 3),
     ),
 }
 EXPERT_CUTS: dict[Kind, tuple[tuple[tuple[int, int, int, int], tuple[int, int, int, int]], ...]] = {
@@ -56,10 +56,10 @@ EXPERT_CUTS: dict[Kind, tuple[tuple[tuple[int, int, int, int], tuple[int, int, i
         ((32, 4, 64, 4), (32, 4, 64, 4)),
     ),
     "int4": (
-        ((16, 4, 256, 3), (16, 4, 256, 2)),
-        ((32, 4, 256, 2), (16, 2, 256, 2)),
-        ((32, 2, 256, 3), (32, 2, 256, 2)),
-        ((32, 4, 256, 3), (32, 4, 256, 2)),
+        ((16, 4, 128, 3), (16, 4, 128, 2)),
+        ((32, 4, 128, 2), (16, 2, 128, 2)),
+        ((32, 2, 128, 3), (32, 2, 128, 2)),
+        ((32, 4, 128, 3), (32, 4, 128, 2)),
     ),
 }
 
@@ -106,6 +106,35 @@ def product_cases(two: TextConfig, place: Place, rows: Sequence[int]) -> Iterato
                 yield _case(one.name, num, num_bytes, sets, ways)
 
 
+def mixed_cases(two: TextConfig, place: Place, rows: Sequence[int]) -> Iterator[Case]:
+    """A dense block's products as quantize=int4 has them: attention in 8 bits, the MLP in 4."""
+    if place.device.type != "cuda":
+        return
+    from kestrel_core.moondream.ops import few_bits_kernels as kernels
+
+    shapes = (two.qkv_dim, two.dim), (two.ff_dim, two.dim), (two.dim, two.dim), (two.dim, two.ff_dim)
+    packed = [
+        tuple(pack_weights(weight(place, *shape), KINDS[i % 2]) for i, shape in enumerate(shapes))
+        for _ in range(SETS)
+    ]
+    bias = place.randn(two.qkv_dim + two.ff_dim)
+    cuts = [kernels.Tiling(16, parts, 128, stages) for parts, stages in ((4, 3), (4, 2), (2, 3), (8, 2))]
+    for num in rows:
+        x, y = place.randn(num, two.dim), place.randn(num, two.ff_dim)
+
+        def first(cut: kernels.Tiling, x: Tensor = x) -> None:
+            for qkv, fc1, _, _ in packed:
+                kernels.few_rows_beside(x, qkv, fc1, bias, cut)
+
+        def second(cut: kernels.Tiling, x: Tensor = x, y: Tensor = y) -> None:
+            for _, _, proj, fc2 in packed:
+                kernels.few_rows(x, proj, y, fc2, bias[: two.dim], cut)
+
+        for name, run, some in (("first", first, packed[0][:2]), ("second", second, packed[0][2:])):
+            ways: dict[str, Work] = {f"mixed {_named(cut)}": partial(run, cut) for cut in cuts}
+            yield _case(name, num, sum(w.nbytes for w in some), SETS, ways)
+
+
 def _case(name: str, num: int, num_bytes: float, calls: int, ways: dict[str, Work]) -> Case:
     def remark(ms: float) -> str:
         return f"{num_bytes / ms / 1e9:.2f} TB/s"
@@ -144,9 +173,9 @@ def _ways(
             else:
                 kernels.few_rows(x, w, None, None, bias, cut)
 
-    in_dims = (one.x_dim, one.y_dim) if one.y_dim else (one.x_dim,)
-    chosen = {kernels.fitting(kernels.Tiling(*cut), kind, *in_dims): None for cut in cuts}
-    default = kernels.tiling_for(kind, *in_dims)
+    first = packed[0] if one.y_dim else packed[0][:1]
+    chosen = {kernels.fitting(kernels.Tiling(*cut), *first): None for cut in cuts}
+    default = kernels.tiling_for(*first)
     named = {f"{kind} {_named(cut)}": partial(run, cut) for cut in chosen if cut != default}
     return {f"{kind} {_named(default)} *": partial(run, default), **named}
 
@@ -215,8 +244,8 @@ def _expert_ways(
     ways: dict[str, Work] = {f"{fc1.kind} *": partial(run, None)}
     for first, second in () if many else EXPERT_CUTS[fc1.kind]:
         cuts = (
-            kernels.fitting(kernels.Tiling(*first), fc1.kind, fc1.in_dim),
-            kernels.fitting(kernels.Tiling(*second), fc2.kind, fc2.in_dim),
+            kernels.fitting(kernels.Tiling(*first), fc1),
+            kernels.fitting(kernels.Tiling(*second), fc2),
         )
         ways[f"{fc1.kind} {_named(cuts[0])} {_named(cuts[1])}"] = partial(run, cuts)
     return ways
@@ -270,6 +299,27 @@ def check(two: TextConfig, three: TextConfig, place: Place, console: Console) ->
         right = right and fine
         console.print(f"{'right' if fine else 'WRONG'}: {what}, off by {off:.2e}", highlight=False)
 
+    numbers = torch.arange(256, dtype=torch.uint8, device=place.device)
+    numbers = numbers[numbers & 127 != 127].view(torch.float8_e4m3fn)[None]  # without the two NaN
+    wide = torch.empty(numbers.shape, dtype=place.dtype, device=place.device)
+    kernels.unpack_into(FewBits(numbers, wide.new_ones(1, dtype=torch.float32), "fp8", wide.shape[1]), wide)
+    right = torch.equal(wide.float(), numbers.float())
+    console.print(f"{'right' if right else 'WRONG'}: every float8 number", highlight=False)
+    dim = two.dim
+    qkv, proj = (pack_weights(weight(place, out, dim), "fp8") for out in (two.qkv_dim, dim))
+    fc1, fc2 = (
+        pack_weights(weight(place, *shape), "int4") for shape in ((two.ff_dim, dim), (dim, two.ff_dim))
+    )
+    for rows in (1, 16, 40):
+        x, y, bias = (
+            place.randn(rows, dim),
+            place.randn(rows, two.ff_dim),
+            place.randn(two.qkv_dim + two.ff_dim),
+        )
+        expected = few_bits.linear_beside(x.float(), qkv, fc1, bias.float())
+        judge(f"mixed first, {rows} rows", kernels.linear_beside(x, qkv, fc1, bias), expected)
+        expected = few_bits.linear_sum(x.float(), proj, y.float(), fc2, bias[:dim].float())
+        judge(f"mixed second, {rows} rows", kernels.linear_sum(x, proj, y, fc2, bias[:dim]), expected)
     for kind in KINDS:
         for one in products(two)[:2]:
             w = pack_weights(weight(place, one.out_dim, one.x_dim), kind)
@@ -312,6 +362,7 @@ def all_cases(
 ) -> Iterator[Case]:
     return chain(
         product_cases(two.text, place, rows),
+        mixed_cases(two.text, place, rows),
         expert_cases(three.text, place, rows, many),
         unpack_cases(two.text, place),
     )

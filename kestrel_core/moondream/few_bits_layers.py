@@ -1,9 +1,10 @@
 """A network for small GPUs: which of its weights are kept in 4 or 8 bits, and the layers that keep them.
 
-Text blocks, which are most of a model, have 4 bits. The vision encoder, the output layer and the decoders of
-coordinates and sizes have 8: in 4 they would lose more than their share of the bytes is worth. Embeddings,
-routers, tau, norms and biases stay as they are. Layers are packed while they are loaded, so a device never
-holds more than one of them unpacked.
+The MLPs and experts of the text model, which are most of it, have 4 bits. Its attention has 8, as in 4 it
+changed answers that MLPs in 4 did not; so have the vision encoder and the output layer. Decoders of
+coordinates and sizes, whose many bins are nearly as good as each other, stay as they are, and so do
+embeddings, routers, tau, norms and biases. Layers are packed while they are loaded, so a device never holds
+more than one of them unpacked.
 """
 
 import re
@@ -20,17 +21,15 @@ from kestrel_core.moondream.ops import few_bits
 from kestrel_core.moondream.ops.few_bits import (
     FewBits,
     Kind,
-    joined,
     num_bytes,
-    out_rows,
     pack_weights,
     unpack,
 )
 
-BLOCK = r"blocks\.\d+\.(attn\.(qkv|proj)|mlp\.fc[12])"
-IN_4_BITS = re.compile(rf"text\.{BLOCK}\.weight")
+IN_4_BITS = re.compile(r"text\.blocks\.\d+\.mlp\.fc[12]\.weight")
 IN_8_BITS = re.compile(
-    rf"(vision\.({BLOCK}|proj_mlp\.fc[12])|text\.lm_head|region\.(coord|size)_decoder(\.fc[12])?)\.weight"
+    r"(text\.(blocks\.\d+\.attn\.(qkv|proj)|lm_head)"
+    r"|vision\.(blocks\.\d+\.(attn\.(qkv|proj)|mlp\.fc[12])|proj_mlp\.fc[12]))\.weight"
 )
 
 
@@ -92,19 +91,6 @@ class PackedExperts(nn.Module):
         return F.linear(h, _unpacked(one, self._dtype, self._ops))
 
 
-def join_layers(*layers: PackedLinear) -> tuple[FewBits, Tensor]:
-    """Layers with the same input as one layer's weights and bias. Their own become views."""
-    packed = joined(*(layer.packed for layer in layers))
-    bias = torch.cat([layer.bias for layer in layers])
-    start = 0
-    for layer in layers:
-        stop = start + layer.out_features
-        layer.packed = out_rows(packed, start, stop)
-        layer.bias = nn.Parameter(bias[start:stop], requires_grad=False)
-        start = stop
-    return packed, bias
-
-
 def _unpacked(packed: FewBits, dtype: torch.dtype, ops: ModuleType) -> Tensor:
     out = torch.empty(packed.shape, dtype=dtype, device=packed.values.device)
     ops.unpack_into(packed, out)
@@ -121,29 +107,33 @@ def _ops_for(device: torch.device) -> ModuleType:
     return few_bits_kernels
 
 
+def is_packed(model: nn.Module) -> bool:
+    return any(isinstance(layer, (PackedLinear, PackedExperts)) for layer in model.modules())
+
+
 def give_packed(model: nn.Module, name: str, weight: Tensor) -> bool:
-    """Give a network this parameter packed, if it is one of those; whether it was.
-
-    A CPU has no kernels that multiply packed weights, and memory enough: there they are rounded to what their
-    packed form stands for, and kept as they were.
-    """
+    """Give a network this parameter packed, if it is one of those; whether it was."""
     kind = kind_of(name)
-    if kind is None:
-        return False
-    packed = pack_weights(weight, kind)
-    layer_name, _, _ = name.rpartition(".")
-    layer = model.get_submodule(layer_name)
-    if weight.device.type == "cpu":
+    if kind is not None:
+        layer = name.removesuffix(".weight")
+        replace_layer(model, layer, pack_weights(weight, kind), weight.dtype)
+    return kind is not None
+
+
+def give_rounded(model: nn.Module, name: str, weight: Tensor, most: Kind) -> bool:
+    """The same where nothing multiplies packed weights, as on a CPU, whose memory is large: they are rounded
+    to what their packed form stands for, and kept as wide as they were. In fp8 all of them have 8 bits."""
+    kind = kind_of(name)
+    if kind is not None:
+        packed = pack_weights(weight, "fp8" if most == "fp8" else kind)
+        layer = model.get_submodule(name.removesuffix(".weight"))
         layer.weight = nn.Parameter(unpack(packed, weight.dtype), requires_grad=False)
-        return True
-    replace_layer(model, layer_name, layer, packed, weight.dtype)
-    return True
+    return kind is not None
 
 
-def replace_layer(
-    model: nn.Module, layer_name: str, layer: nn.Module, packed: FewBits, dtype: torch.dtype
-) -> None:
-    owner, _, leaf = layer_name.rpartition(".")
+def replace_layer(model: nn.Module, name: str, packed: FewBits, dtype: torch.dtype) -> None:
+    owner, _, leaf = name.rpartition(".")
+    layer = model.get_submodule(name)
     if isinstance(layer, Experts):
         setattr(model.get_submodule(owner), leaf, PackedExperts(packed, dtype))
     else:

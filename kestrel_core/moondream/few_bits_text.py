@@ -4,11 +4,13 @@ The router keeps its weights, since a rounded score could choose another expert;
 """
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from kestrel_core.moondream.config import TextConfig
 from kestrel_core.moondream.fast_text import FastText, FastTextBlock
+from kestrel_core.moondream.few_bits_layers import PackedExperts, PackedLinear
 from kestrel_core.moondream.lora import AdapterRows
+from kestrel_core.moondream.moe import Experts, MoE
 from kestrel_core.moondream.ops.choose_few_bits import FewBitsOps
 from kestrel_core.moondream.ops.few_bits import FewBits, Kind, pack_weights
 from kestrel_core.moondream.ops.float8_products import release
@@ -30,16 +32,34 @@ class FewBitsTextBlock(FastTextBlock):
         super().__init__(block, config, ops.fused)
         if free:
             for layer in (block.attn.qkv, block.attn.proj, block.mlp.fc1, block.mlp.fc2):
-                release(layer)
+                if not isinstance(layer, (PackedLinear, PackedExperts)):
+                    release(layer)
 
     def _take_weights(self, block: Block) -> None:
-        weight, self._bias = self._first_layer(block)
-        self._first_bits = self._packed(weight)
-        self._proj_bits = self._packed(block.attn.proj.weight)
-        if isinstance(block.mlp, MLP):
-            self._fc2_bits = self._packed(block.mlp.fc2.weight)
+        qkv, mlp = block.attn.qkv, block.mlp
+        self._beside: FewBits | None = None  # the rest of the first matrices, in other bits
+        if isinstance(qkv, PackedLinear):
+            self._take_first_packed(qkv, mlp)
         else:
-            self._experts = self._packed(block.mlp.fc1.weight), self._packed(block.mlp.fc2.weight)
+            weight, self._bias = self._first_layer(block)
+            self._first_bits = self._packed(weight)
+        self._proj_bits = self._bits_of(block.attn.proj)
+        if isinstance(mlp, MLP):
+            self._fc2_bits = self._bits_of(mlp.fc2)
+        else:
+            self._experts = self._bits_of(mlp.fc1), self._bits_of(mlp.fc2)
+
+    def _take_first_packed(self, qkv: PackedLinear, mlp: MLP | MoE) -> None:
+        self._inner_dim = mlp.fc1.out_features if isinstance(mlp, MLP) else 0
+        self._first_bits, self._bias = qkv.packed, qkv.bias
+        if isinstance(mlp, MLP):
+            self._beside, self._bias = self._bits_of(mlp.fc1), torch.cat((qkv.bias, mlp.fc1.bias))
+
+    def _bits_of(self, layer: nn.Linear | Experts) -> FewBits:
+        """A network for small GPUs is packed when it is loaded, others now."""
+        if isinstance(layer, (PackedLinear, PackedExperts)):
+            return layer.packed
+        return self._packed(layer.weight)
 
     def _packed(self, weight: Tensor) -> FewBits:
         return pack_weights(weight, self._kind)
@@ -65,7 +85,10 @@ class FewBitsTextBlock(FastTextBlock):
         mlp, few = self._mlp, self._few
         x, h = few.fused.add_norm(x, y, pairs, self._norm)
         adapters = StepAdapters(rows, self._layer) if rows is not None else None
-        packed = few.linear(h, self._first_bits, self._bias)
+        if self._beside is None:
+            packed = few.linear(h, self._first_bits, self._bias)
+        else:
+            packed = few.linear_beside(h, self._first_bits, self._beside, self._bias)
         low = self._adapt_first(packed, h, adapters) if adapters is not None else None
         mixed, inner = self._mix(packed, self._inner_dim, positions, tables, attend)
         mixed = mixed.flatten(1)

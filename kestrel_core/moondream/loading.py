@@ -1,15 +1,17 @@
 """A network with its weights on a device: from a checkpoint, or from a seed."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import torch
 
 from kestrel_core.moondream.checkpoint.files import open_checkpoint
-from kestrel_core.moondream.checkpoint.weights import load_weights, random_weights
+from kestrel_core.moondream.checkpoint.weights import Give, load_weights, random_weights
 from kestrel_core.moondream.config import MoondreamConfig
-from kestrel_core.moondream.few_bits_layers import give_packed
+from kestrel_core.moondream.few_bits_layers import give_packed, give_rounded
 from kestrel_core.moondream.model import Moondream
+from kestrel_core.moondream.ops.few_bits import KINDS
 from kestrel_core.protocol.errors import BadCheckpoint, InvalidRequest
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -43,22 +45,38 @@ def load_network(
     device: torch.device,
     dtype: torch.dtype,
     progress: Progress | None = None,
-    int4: bool = False,
+    quantize: str = "off",
 ) -> Moondream:
-    """With `int4` its large matrices are packed as soon as each is read, as `few_bits_layers` says."""
+    """`quantize` is that of `RuntimeConfig`."""
     network = _without_weights(config)
-    load_weights(
-        network, config, open_checkpoint(path), device, dtype, progress, give_packed if int4 else None
-    )
+    give = giving(quantize, device, dtype)
+    load_weights(network, config, open_checkpoint(path), device, dtype, progress, give)
     return network
 
 
 def random_network(
-    config: MoondreamConfig, device: torch.device, dtype: torch.dtype, seed: int, int4: bool = False
+    config: MoondreamConfig, device: torch.device, dtype: torch.dtype, seed: int, quantize: str = "off"
 ) -> Moondream:
     network = _without_weights(config)
-    random_weights(network, device, dtype, seed, give_packed if int4 else None)
+    random_weights(network, device, dtype, seed, giving(quantize, device, dtype))
     return network
+
+
+def giving(quantize: str, device: torch.device, dtype: torch.dtype) -> Give | None:
+    """What becomes of large matrices as soon as they are read. None: nothing.
+
+    In int4 they are packed, so that a small GPU never holds all of them wide. In fp8 they stay, since float8
+    products pack them in their own way. A CPU computes with what packed ones stand for.
+    """
+    if device.type == "cpu" and quantize in KINDS:
+        return partial(give_rounded, most="fp8" if quantize == "fp8" else "int4")
+    if quantize == "int4" and dtype in (torch.bfloat16, torch.float16):
+        return give_packed
+    return None
+
+
+def loaded_as(quantize: str, device: torch.device, dtype: torch.dtype) -> str:
+    return "off" if giving(quantize, device, dtype) is None else quantize
 
 
 def _without_weights(config: MoondreamConfig) -> Moondream:

@@ -7,6 +7,7 @@ from torch import Tensor
 
 from kestrel_core.moondream.fast_text import FastText
 from kestrel_core.moondream.fast_vision import FastVision
+from kestrel_core.moondream.few_bits_layers import is_packed
 from kestrel_core.moondream.few_bits_text import few_bits_text
 from kestrel_core.moondream.float8_text import float8_text
 from kestrel_core.moondream.float8_vision import float8_vision
@@ -32,7 +33,7 @@ class FastPaths:
         self._batches: dict[tuple[str, str, str], CropBatches] = {}
         self._scales: InputScales | None = None
         self._vision: FastVision | None = None  # in float8 with these scales
-        self.quantised = "off"  # or fp8, or int4
+        self.quantised = "int4" if is_packed(network) else "off"  # or fp8
 
     def quantise(self, kind: str, scales: str | None, folder: Path | None) -> None:
         """Settle in how many bits all engines over this network compute: the first says it, since the

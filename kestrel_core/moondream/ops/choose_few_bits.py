@@ -36,6 +36,10 @@ class LinearSum(Protocol):
     def __call__(self, x: Tensor, w: FewBits, y: Tensor, other: FewBits, bias: Tensor) -> Tensor: ...
 
 
+class LinearBeside(Protocol):
+    def __call__(self, x: Tensor, w: FewBits, other: FewBits, bias: Tensor) -> Tensor: ...
+
+
 class FewBitsOps(NamedTuple):
     """As in `ops.few_bits`, which says what they compute."""
 
@@ -43,6 +47,7 @@ class FewBitsOps(NamedTuple):
     linear: Linear
     linear_sum: LinearSum
     experts: Callable[..., Pairs]
+    linear_beside: LinearBeside
 
 
 class Float8Ops(NamedTuple):
@@ -56,11 +61,18 @@ def choose_few_bits(fused: Fused) -> FewBitsOps:
     if fused.name != "ours":
         from kestrel_core.moondream.ops import few_bits
 
-        return FewBitsOps(fused, few_bits.linear, few_bits.linear_sum, few_bits.experts_few)
+        return FewBitsOps(
+            fused, few_bits.linear, few_bits.linear_sum, few_bits.experts_few, few_bits.linear_beside
+        )
     from kestrel_core.moondream.ops import few_bits_expert_kernels, few_bits_kernels
 
-    experts = few_bits_expert_kernels.experts_few
-    return FewBitsOps(fused, few_bits_kernels.linear, few_bits_kernels.linear_sum, experts)
+    return FewBitsOps(
+        fused,
+        few_bits_kernels.linear,
+        few_bits_kernels.linear_sum,
+        few_bits_expert_kernels.experts_few,
+        few_bits_kernels.linear_beside,
+    )
 
 
 def choose_float8(fused: Fused, device: torch.device, dtype: torch.dtype) -> Float8Ops:

@@ -76,13 +76,6 @@ def out_rows(w: FewBits, start: int, stop: int) -> FewBits:
     return w._replace(values=w.values[..., start:stop, :], scales=w.scales[..., start:stop, :])
 
 
-def joined(*matrices: FewBits) -> FewBits:
-    """Matrices with the same input as one."""
-    values = torch.cat([w.values.view(torch.uint8) for w in matrices])  # not all of torch knows float8
-    scales = torch.cat([w.scales for w in matrices])
-    return matrices[0]._replace(values=values.view(matrices[0].values.dtype), scales=scales)
-
-
 @torch.no_grad()
 def pack_weights(weight: Tensor, kind: Kind) -> FewBits:
     """Matrices [..., out, in] in few bits, on their device. Large ones are packed in pieces."""
@@ -154,8 +147,13 @@ def linear(x: Tensor, w: FewBits, bias: Tensor | None) -> Tensor:
     return F.linear(x, unpack(w, x.dtype), bias)
 
 
+def linear_beside(x: Tensor, w: FewBits, other: FewBits, bias: Tensor) -> Tensor:
+    """The products of x with w and with other, one's columns behind the other's, and the bias."""
+    return F.linear(x, torch.cat((unpack(w, x.dtype), unpack(other, x.dtype))), bias)
+
+
 def linear_sum(x: Tensor, w: FewBits, y: Tensor, other: FewBits, bias: Tensor) -> Tensor:
-    """The sum of two products, x with w and y with other, and the bias."""
+    """The sum of two products, x with w and y with other, and the bias. Their kinds may differ."""
     return F.linear(x, unpack(w, x.dtype), bias).addmm_(y, unpack(other, x.dtype).T)
 
 

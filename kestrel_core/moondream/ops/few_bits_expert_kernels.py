@@ -313,7 +313,7 @@ def few_tokens_experts(
     (num_tokens, dim), top, num_experts = h.shape, ids.shape[1], len(fc1.values)
     inner = torch.empty((num_tokens * top, fc2.in_dim), dtype=h.dtype, device=h.device)
     out = torch.empty((num_tokens * top, dim), dtype=torch.float32, device=h.device)
-    first, second = tilings or (tiling_for(fc1.kind, fc1.in_dim), tiling_for(fc2.kind, fc2.in_dim))
+    first, second = tilings or (tiling_for(fc1), tiling_for(fc2))
     for x, w, y, gated, tiling in ((h, fc1, inner, True, first), (inner, fc2, out, False, second)):
         # The experts of one token are all different, so only those it chose get a program.
         slots = top if num_tokens == 1 else num_experts
@@ -345,7 +345,8 @@ def many_tokens_experts(
     out = torch.empty((num_pairs, h.shape[1]), dtype=h.dtype, device=h.device)
     for x, w, y, gated in ((h, fc1, inner, True), (inner, fc2, out, False)):
         # With int4 each output has a sum of its own for every group, which takes twice the registers.
-        tiling = Tiling(64 if w.kind == "int4" else 128, 0, 64, 2 if h.dtype == torch.float32 else 3)
+        block_n, stages = (64, 2) if w.kind == "int4" else (128, 3)
+        tiling = Tiling(block_n, 0, 64, 2 if h.dtype == torch.float32 else stages)
         own = tiling.block_n // 2 if gated else tiling.block_n
         tiles = triton.cdiv(num_pairs, block_m) + num_experts
         _many_tokens[(tiles, triton.cdiv(y.shape[1], own))](

@@ -11,7 +11,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from kestrel_core.moondream.ops.few_bits import FEW_ROWS, TOGETHER, FewBits, Kind, padded_dim
+from kestrel_core.moondream.ops.few_bits import FEW_ROWS, TOGETHER, FewBits, padded_dim
 from kestrel_core.moondream.ops.few_bits_product import few_rows_product, steps_of, wider
 
 
@@ -33,6 +33,7 @@ def _few_rows(
     Y_DIM: tl.constexpr,
     HAS_BIAS: tl.constexpr,
     INT4: tl.constexpr,
+    OTHER_INT4: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
@@ -66,20 +67,101 @@ def _few_rows(
             n,
             inside,
             Y_DIM,
+            OTHER_INT4,
+            BLOCK_M,
+            BLOCK_N,
+            BLOCK_K,
+            PARTS,
+        )
+    _store(parts, bias, out, m, n, valid, inside, OUT_DIM, HAS_BIAS)
+
+
+@triton.jit
+def _store(
+    parts: tl.tensor,
+    bias: tl.tensor,
+    out: tl.tensor,
+    m: tl.tensor,
+    n: tl.tensor,
+    valid: tl.tensor,
+    inside: tl.tensor,
+    OUT_STRIDE: tl.constexpr,
+    HAS_BIAS: tl.constexpr,
+) -> None:
+    total = tl.sum(parts, axis=0)  # [outputs, rows]
+    if HAS_BIAS:
+        total += tl.load(bias + n, mask=inside, other=0.0).to(tl.float32)[:, None]
+    tl.store(
+        out + m[None, :] * OUT_STRIDE + n[:, None],
+        total.to(out.dtype.element_ty),
+        mask=valid[None, :] & inside[:, None],
+    )
+
+
+@triton.jit(do_not_specialize=["num_rows"])
+def _two_of_few_rows(
+    x: tl.tensor,
+    x_stride: tl.tensor,
+    values: tl.tensor,
+    scales: tl.tensor,
+    other_values: tl.tensor,
+    other_scales: tl.tensor,
+    bias: tl.tensor,
+    out: tl.tensor,
+    num_rows: tl.tensor,
+    OUT_DIM: tl.constexpr,
+    OTHER_DIM: tl.constexpr,
+    X_DIM: tl.constexpr,
+    INT4: tl.constexpr,
+    OTHER_INT4: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    PARTS: tl.constexpr,
+) -> None:
+    """Programs of the first matrix, and then those of the other."""
+    PROGRAMS: tl.constexpr = (OUT_DIM + BLOCK_N - 1) // BLOCK_N
+    program = tl.program_id(0)
+    m = tl.arange(0, BLOCK_M)
+    valid = m < num_rows
+    if program < PROGRAMS:
+        n = program * BLOCK_N + tl.arange(0, BLOCK_N)
+        parts = few_rows_product(
+            x,
+            m * x_stride,
+            valid,
+            values,
+            scales,
+            n,
+            n < OUT_DIM,
+            X_DIM,
             INT4,
             BLOCK_M,
             BLOCK_N,
             BLOCK_K,
             PARTS,
         )
-    total = tl.sum(parts, axis=0)  # [outputs, rows]
-    if HAS_BIAS:
-        total += tl.load(bias + n, mask=inside, other=0.0).to(tl.float32)[:, None]
-    tl.store(
-        out + m[None, :] * OUT_DIM + n[:, None],
-        total.to(out.dtype.element_ty),
-        mask=valid[None, :] & inside[:, None],
-    )
+        _store(parts, bias, out, m, n, valid, n < OUT_DIM, OUT_DIM + OTHER_DIM, True)
+    else:
+        n = (program - PROGRAMS) * BLOCK_N + tl.arange(0, BLOCK_N)
+        parts = few_rows_product(
+            x,
+            m * x_stride,
+            valid,
+            other_values,
+            other_scales,
+            n,
+            n < OTHER_DIM,
+            X_DIM,
+            OTHER_INT4,
+            BLOCK_M,
+            BLOCK_N,
+            BLOCK_K,
+            PARTS,
+        )
+        bias += OUT_DIM
+        out += OUT_DIM
+        _store(parts, bias, out, m, n, valid, n < OTHER_DIM, OUT_DIM + OTHER_DIM, True)
 
 
 class Tiling(NamedTuple):
@@ -92,39 +174,41 @@ class Tiling(NamedTuple):
     stages: int
 
 
-def tiling_for(kind: Kind, *in_dims: int) -> Tiling:
-    wanted = Tiling(16, 4, 128, 4) if kind == "fp8" else Tiling(16, 4, TOGETHER, 3)
-    return fitting(wanted, kind, *in_dims)
+def tiling_for(*matrices: FewBits) -> Tiling:
+    fp8, int4 = Tiling(16, 4, 128, 4), Tiling(16, 4, 128, 3)
+    return fitting(int4 if any(w.kind == "int4" for w in matrices) else fp8, *matrices)
 
 
-def fitting(tiling: Tiling, kind: Kind, *in_dims: int) -> Tiling:
-    """With as many parts as every input has whole blocks for."""
+def fitting(tiling: Tiling, *matrices: FewBits) -> Tiling:
+    """With as many parts as every matrix has whole blocks for."""
     parts = tiling.parts
-    blocks = [padded_dim(dim) // TOGETHER if kind == "int4" else -(-dim // tiling.block_k) for dim in in_dims]
-    while any(number % parts for number in blocks):
+    while any(_num_blocks(w, tiling) % parts for w in matrices):
         parts //= 2
     return tiling._replace(parts=parts)
+
+
+def _num_blocks(w: FewBits, tiling: Tiling) -> int:
+    return padded_dim(w.in_dim) // TOGETHER if w.kind == "int4" else triton.cdiv(w.in_dim, tiling.block_k)
 
 
 def linear(x: Tensor, w: FewBits, bias: Tensor | None) -> Tensor:
     if len(x) > FEW_ROWS:
         return F.linear(x, _unpacked(w, x.dtype), bias)
-    return few_rows(x, w, None, None, bias, tiling_for(w.kind, w.in_dim))
+    return few_rows(x, w, None, None, bias, tiling_for(w))
 
 
 def linear_sum(x: Tensor, w: FewBits, y: Tensor, other: FewBits, bias: Tensor) -> Tensor:
     if len(x) > FEW_ROWS:
         return F.linear(x, _unpacked(w, x.dtype), bias).addmm_(y, _unpacked(other, x.dtype).T)
-    return few_rows(x, w, y, other, bias, tiling_for(w.kind, w.in_dim, other.in_dim))
+    return few_rows(x, w, y, other, bias, tiling_for(w, other))
 
 
 def few_rows(
     x: Tensor, w: FewBits, y: Tensor | None, other: FewBits | None, bias: Tensor | None, tiling: Tiling
 ) -> Tensor:
-    out_dim, int4 = w.out_dim, w.kind == "int4"
+    out_dim = w.out_dim
     out = torch.empty((len(x), out_dim), dtype=x.dtype, device=x.device)
     of_y = w if other is None else other
-    assert of_y.kind == w.kind
     _few_rows[(triton.cdiv(out_dim, tiling.block_n),)](
         x,
         x.stride(0),
@@ -141,15 +225,54 @@ def few_rows(
         X_DIM=w.in_dim,
         Y_DIM=0 if other is None else other.in_dim,
         HAS_BIAS=bias is not None,
-        INT4=int4,
-        BLOCK_M=8 if len(x) <= 8 else 16,
-        BLOCK_N=tiling.block_n,
-        BLOCK_K=tiling.block_k,
-        PARTS=tiling.parts,
-        num_warps=tiling.parts,
-        num_stages=tiling.stages,
+        INT4=w.kind == "int4",
+        OTHER_INT4=of_y.kind == "int4",
+        **_cut(tiling, len(x)),
     )
     return out
+
+
+def linear_beside(x: Tensor, w: FewBits, other: FewBits, bias: Tensor) -> Tensor:
+    if len(x) > FEW_ROWS:
+        weight = torch.empty((w.out_dim + other.out_dim, w.in_dim), dtype=x.dtype, device=x.device)
+        unpack_into(w, weight[: w.out_dim])
+        unpack_into(other, weight[w.out_dim :])
+        return F.linear(x, weight, bias)
+    return few_rows_beside(x, w, other, bias, tiling_for(w, other))
+
+
+def few_rows_beside(x: Tensor, w: FewBits, other: FewBits, bias: Tensor, tiling: Tiling) -> Tensor:
+    dims = w.out_dim, other.out_dim
+    out = torch.empty((len(x), sum(dims)), dtype=x.dtype, device=x.device)
+    _two_of_few_rows[(sum(triton.cdiv(dim, tiling.block_n) for dim in dims),)](
+        x,
+        x.stride(0),
+        bytes_or_words(w),
+        w.scales,
+        bytes_or_words(other),
+        other.scales,
+        bias,
+        out,
+        len(x),
+        OUT_DIM=dims[0],
+        OTHER_DIM=dims[1],
+        X_DIM=w.in_dim,
+        INT4=w.kind == "int4",
+        OTHER_INT4=other.kind == "int4",
+        **_cut(tiling, len(x)),
+    )
+    return out
+
+
+def _cut(tiling: Tiling, num_rows: int) -> dict[str, int]:
+    return {
+        "BLOCK_M": 8 if num_rows <= 8 else 16,
+        "BLOCK_N": tiling.block_n,
+        "BLOCK_K": tiling.block_k,
+        "PARTS": tiling.parts,
+        "num_warps": tiling.parts,
+        "num_stages": tiling.stages,
+    }
 
 
 def bytes_or_words(w: FewBits) -> Tensor:

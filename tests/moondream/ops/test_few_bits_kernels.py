@@ -53,12 +53,30 @@ def test_products(kernels: ModuleType, kind: Kind, rows: int, out_dim: int, x_di
         torch.testing.assert_close(ours, expected, atol=1e-3, rtol=1e-4)
 
 
+@pytest.mark.parametrize(("kind", "other_kind"), [("fp8", "int4"), ("int4", "fp8"), ("fp8", "fp8")])
+@pytest.mark.parametrize("rows", [3, 16, 20])
+def test_two_matrices_of_different_kinds(
+    kernels: ModuleType, kind: Kind, other_kind: Kind, rows: int
+) -> None:
+    x, y, bias = randn(rows, 512), randn(rows, 1024, seed=1), randn(72, seed=2)
+    w, beside = pack_weights(randn(40, 512, seed=3), kind), pack_weights(randn(32, 512, seed=4), other_kind)
+    other = pack_weights(randn(40, 1024, seed=5), other_kind)
+    for ours, expected in (
+        (kernels.linear_beside(x, w, beside, bias), few_bits.linear_beside(x, w, beside, bias)),
+        (
+            kernels.linear_sum(x, w, y, other, bias[:40]),
+            few_bits.linear_sum(x, w, y, other, bias[:40]),
+        ),
+    ):
+        torch.testing.assert_close(ours, expected, atol=1e-3, rtol=1e-4)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("cut", [(16, 1, 64), (32, 2, 128), (16, 8, 32), (64, 1, 256)])
 def test_every_cut_gives_the_same(kernels: ModuleType, kind: Kind, cut: tuple[int, int, int]) -> None:
     x, y, bias = randn(3, 512), randn(3, 2048, seed=1), randn(50, seed=2)
     w, other = (pack_weights(randn(50, dim, seed=dim), kind) for dim in (512, 2048))
-    tiling = kernels.fitting(kernels.Tiling(*cut, 2), kind, 512, 2048)
+    tiling = kernels.fitting(kernels.Tiling(*cut, 2), w, other)
     assert tiling.parts == (min(cut[1], 2) if kind == "int4" else cut[1])
     ours = kernels.few_rows(x, w, y, other, bias, tiling)
     torch.testing.assert_close(ours, few_bits.linear_sum(x, w, y, other, bias), atol=1e-3, rtol=1e-4)

@@ -21,6 +21,7 @@ from kestrel_core.moondream.checkpoint.config_file import parse_config
 from kestrel_core.moondream.checkpoint.files import Checkpoint, open_checkpoint, read_json
 from kestrel_core.moondream.checkpoint.weights import load_config
 from kestrel_core.moondream.config import MoondreamConfig
+from kestrel_core.moondream.few_bits_layers import weights_bytes as planned_bytes
 from kestrel_core.moondream.lora import Stacks
 from kestrel_tools.doctor import consistency, files, questions, tensors, words
 from kestrel_tools.doctor.adapters import examine_adapters
@@ -41,7 +42,14 @@ class Place:
 
 
 def weights_bytes(config: RuntimeConfig) -> int:
-    """Of the named model in 16 bits; of a checkpoint of one's own, what its files take."""
+    """Of the named model in 16 bits, or in the 4 and 8 of int4; of a checkpoint of one's own in 16 bits, what
+    its files take."""
+    if config.quantize == "int4":
+        known = MODELS.get(config.model)
+        default = known.config if known is not None else None
+        path = config.model_path
+        shape = load_config(Path(path), default) if path is not None else find_model(config.model).config
+        return planned_bytes(shape, torch.bfloat16, int4=True)
     if config.model_path is not None and config.weights != "random":
         path = Path(config.model_path)
         return sum(file.stat().st_size for file in files.model_files(path, path / "tokenizer.json"))
