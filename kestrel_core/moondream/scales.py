@@ -25,8 +25,8 @@ from kestrel_core.protocol.errors import BadCheckpoint
 
 FILE = "kestrel_scales.json"
 VERSION = 1
-# Lets other pictures go beyond the measured ones, and costs two of float8's fifteen powers of two. Scenes that
-# were drawn went beyond the made up pictures by up to 2.1 times (moondream-tiny).
+# Lets other pictures go beyond the measured ones, and costs two of float8's fifteen powers of two. Drawn
+# scenes went beyond the made up pictures by up to 2.1 times (moondream-tiny).
 MARGIN = 4.0
 
 
