@@ -267,7 +267,7 @@ def _runtime(
     tokens = _wanted_tokens(config, max_context)
     encoder, forward = None, None
     if on_cuda and config.runtime == "auto":
-        forward = model.fast_paths.text(config.compile)  # first, since it moves the weights in memory
+        forward = model.fast_paths.text(config.compile, config.decode_kernels)  # first: it moves the weights
     stacks = _stacks(model, config) if has_adapters else None
     if on_cuda and config.runtime == "auto":
         batches = model.fast_paths.crop_batches(config.compile, config.vision_dtype, config.cuda_graphs)
@@ -290,6 +290,7 @@ def _runtime(
         encoder,
         forward=forward,
         flashinfer=config.flashinfer,
+        decode_kernels=config.decode_kernels,
         graphs=Graphs.wanted(model.device, config.cuda_graphs),
         overlaps=overlaps is not False,
         stacks=stacks,
@@ -333,7 +334,7 @@ def _settled(
         "device": str(model.device),
         "dtype": dtype,
         "vision_dtype": "float8" if fast and config.vision_dtype == "fp8" else dtype,
-        "kernels": model.fast_paths.fused(config.compile).name if fast else "torch",
+        "kernels": model.fast_paths.fused(config.compile, config.decode_kernels).name if fast else "torch",
     }
 
 

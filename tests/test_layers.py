@@ -65,6 +65,9 @@ RESERVED = {
     "flashinfer": {"kestrel_core.runtime.attention.flashinfer"},
     "triton": {  # the language
         "kestrel_core.moondream.ops.kernels",
+        "kestrel_core.moondream.ops.early_launch",
+        "kestrel_core.moondream.ops.one_row_kernels",
+        "kestrel_core.runtime.attention.page_kernels",
         "kestrel_core.moondream.ops.expert_kernels",
         "kestrel_core.moondream.ops.head_kernels",
         "kestrel_core.moondream.ops.lora_kernels",

@@ -55,6 +55,7 @@ class CudaRuntime:
         *,
         forward: Forward | None = None,
         flashinfer: str = "auto",
+        decode_kernels: str = "off",
         graphs: Graphs | None = None,
         overlaps: bool = True,
         stacks: Stacks | None = None,
@@ -73,7 +74,7 @@ class CudaRuntime:
         self._on_cuda = weight.is_cuda
         self._prefix = model.config.image_prefix_length
         self._kv_cache = KVCache(config, num_pages, page_size, weight.device, weight.dtype)
-        self._attention = choose_attention(self._kv_cache, config, max_context, flashinfer)
+        self._attention = choose_attention(self._kv_cache, config, max_context, flashinfer, decode_kernels)
         self._page_tables = PageTables(page_size)
         self._graphs = graphs
         self._max_captured = self._attention.max_captured if graphs is not None else 0

@@ -20,24 +20,25 @@ class FastPaths:
     def __init__(self, network: Moondream) -> None:
         self._network = network
         self._device = network.text.wte.device
-        self._fused: dict[str, Fused] = {}
+        self._fused: dict[tuple[str, str], Fused] = {}
         self._text: FastText | None = None
         self._batches: dict[tuple[str, str, str], CropBatches] = {}
 
-    def fused(self, compile: str) -> Fused:
+    def fused(self, compile: str, decode_kernels: str = "off") -> Fused:
         """Kernels of our own, or plain torch. What the choice costs is said once."""
-        if compile not in self._fused:
-            self._fused[compile] = choose_fused(self._device, compile)
-        return self._fused[compile]
+        options = compile, decode_kernels
+        if options not in self._fused:
+            self._fused[options] = choose_fused(self._device, *options)
+        return self._fused[options]
 
-    def text(self, compile: str) -> FastText | None:
+    def text(self, compile: str, decode_kernels: str = "off") -> FastText | None:
         """None: the network's own forward. Otherwise the network's matrices become views of packed ones."""
         if compile == "off":
             return None
-        fused = self.fused(compile)
+        fused = self.fused(compile, decode_kernels)
         if self._text is None:
             self._text = FastText(self._network.text, fused)
-        return self._text
+        return self._text.computed_by(fused)
 
     def crop_batches(self, compile: str, vision_dtype: str, cuda_graphs: str) -> CropBatches:
         options = (compile, vision_dtype, cuda_graphs)

@@ -40,7 +40,8 @@ def few_rows() -> Iterator[ModuleType]:
 
 
 def shape(n_heads: int, n_kv_heads: int, head_dim: int) -> TextConfig:
-    return replace(MOONDREAM2.text, n_layers=2, dim=n_heads * head_dim, n_heads=n_heads, n_kv_heads=n_kv_heads)
+    dim = n_heads * head_dim
+    return replace(MOONDREAM2.text, n_layers=2, dim=dim, n_heads=n_heads, n_kv_heads=n_kv_heads)
 
 
 def filled_cache(config: TextConfig, num_pages: int, page_size: int) -> KVCache:
