@@ -65,10 +65,10 @@ def _plan_parts(
     cells: tl.tensor,
     used: tl.tensor,
     lengths: tl.tensor,
+    width: tl.tensor,
     PAGE_SIZE: tl.constexpr,
     SHORTEST: tl.constexpr,
     PARTS: tl.constexpr,
-    WIDTH: tl.constexpr,
     BLOCK: tl.constexpr,
 ) -> None:
     row, part = tl.program_id(0), tl.program_id(1)
@@ -76,7 +76,7 @@ def _plan_parts(
     num_pages = tl.load(indptr + row + 1) - first
     num_positions = (num_pages - 1) * PAGE_SIZE + tl.load(last_page_len + row)
     length = tl.maximum((num_positions + PARTS - 1) // PARTS, SHORTEST)
-    table = cells + (row * PARTS + part) * WIDTH
+    table = cells + (row * PARTS + part) * width
     if part == 0:
         tl.store(used + row, (num_positions + length - 1) // length)
         tl.store(lengths + row, length)
@@ -98,10 +98,10 @@ def plan_parts(
         indices,
         last_page_len,
         *table,
+        width,
         PAGE_SIZE=page_size,
         SHORTEST=SHORTEST_PART,
         PARTS=parts,
-        WIDTH=width,
         BLOCK=block,
         num_warps=max(1, min(4, block // 32)),
     )
@@ -128,12 +128,12 @@ def _attend(
     peaks: tl.tensor,
     totals: tl.tensor,
     arrived: tl.tensor,
+    width: tl.tensor,
     scale: tl.tensor,
     HEADS: tl.constexpr,
     KV_HEADS: tl.constexpr,
     HEAD_DIM: tl.constexpr,
     PARTS: tl.constexpr,
-    WIDTH: tl.constexpr,
     BLOCK: tl.constexpr,
     BLOCK_D: tl.constexpr,
     LINES: tl.constexpr,
@@ -141,7 +141,7 @@ def _attend(
 ) -> None:
     head, part, row = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     at, d = tl.arange(0, BLOCK), tl.arange(0, BLOCK_D)
-    table = cells + (row * PARTS + part) * WIDTH
+    table = cells + (row * PARTS + part) * width
     # A table's first block can be read whatever it holds, so nothing waits for the number of parts first.
     cell = tl.load(table + at)
     num_parts = tl.load(used + row)
@@ -225,12 +225,12 @@ def attend(
         out,
         *table,
         *merging,
+        table.cells.shape[2],
         LOG2_E / head_dim**0.5,
         HEADS=heads,
         KV_HEADS=k.shape[1],
         HEAD_DIM=head_dim,
         PARTS=pieces.parts,
-        WIDTH=table.cells.shape[2],
         BLOCK=pieces.block,
         BLOCK_D=triton.next_power_of_2(head_dim),
         LINES=max(1, triton.next_power_of_2(head_dim) * q.element_size() // LINE_BYTES),
