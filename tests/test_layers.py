@@ -68,6 +68,7 @@ RESERVED = {
         "kestrel_core.moondream.ops.early_launch",
         "kestrel_core.moondream.ops.one_row_kernels",
         "kestrel_core.runtime.attention.page_kernels",
+        "kestrel_core.runtime.readouts.token_kernels",
         "kestrel_core.moondream.ops.expert_kernels",
         "kestrel_core.moondream.ops.head_kernels",
         "kestrel_core.moondream.ops.lora_kernels",

@@ -31,16 +31,16 @@ log = logging.getLogger(__name__)
 LAYERS = 8  # copies of the weights, more than any cache holds
 STAGES = ("check", "attention", "products", "experts", "small", "step")
 PIECES = (
+    (16, 32, 2),
     (16, 64, 4),
     (16, 64, 2),
-    (16, 32, 2),
+    (16, 32, 4),
     (8, 128, 8),
-    (8, 128, 4),
     (8, 64, 4),
+    (8, 64, 2),
     (32, 32, 2),
-    (4, 64, 4),
 )
-FEWER_PIECES = ((4, 64, 4), (2, 64, 4), (1, 64, 4), (1, 64, 2), (1, 128, 8), (2, 128, 4))
+FEWER_PIECES = ((4, 32, 2), (2, 32, 2), (1, 32, 2), (2, 64, 4), (1, 64, 4), (1, 64, 2), (1, 128, 8))
 WIDE = ((4, 2048, 4), (2, 2048, 4), (2, 2048, 2), (8, 2048, 8), (8, 1024, 4), (8, 256, 4), (16, 256, 4))
 NARROW = ((4, 1024, 4), (2, 2048, 4), (4, 2048, 8), (2, 1024, 2), (4, 512, 2), (8, 256, 4), (2, 2048, 8))
 EXPERT_TILES = (
@@ -71,7 +71,7 @@ def time_us(work: Work, calls: int) -> float:
         ended.record()
         ended.synchronize()
         times.append(1000 * began.elapsed_time(ended) / calls)
-    return median(times)
+    return float(median(times))
 
 
 def attention_ways(device: torch.device) -> Iterator[Way]:
@@ -85,7 +85,8 @@ def attention_ways(device: torch.device) -> Iterator[Way]:
         return caches[num_rows]
 
     def ours(num_rows: int, pieces: Sequence[int], early: bool) -> tuple[Work, int]:
-        from kestrel_core.runtime.attention.few_rows import FewRowsDecode, Pieces
+        from kestrel_core.runtime.attention.few_rows import FewRowsDecode
+        from kestrel_core.runtime.attention.page_kernels import Pieces
 
         cache = cache_for(num_rows)
         rows = rows_of([CONTEXT] * num_rows, cache)
@@ -215,7 +216,8 @@ def small_ways(device: torch.device) -> Iterator[Way]:
     def norm(rows: int, few: bool, early: bool) -> tuple[Work, int]:
         from kestrel_core.moondream.ops import kernels
 
-        x, y, norm = randn(device, rows, 2048), randn(device, rows, 2048), Norm(*randn(device, 2, 2048), 1e-5)
+        x, y, gain, shift = (randn(device, count, 2048) for count in (rows, rows, 1, 1))
+        norm = Norm(gain[0], shift[0], 1e-5)
         pairs = Pairs(randn(device, 8 * rows, 2048).float(), randn(device, rows, 8), None)
         return lambda: [kernels.add_norm(x, y, pairs, norm, few, early) for _ in range(LAYERS)], LAYERS
 

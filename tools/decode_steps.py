@@ -20,6 +20,7 @@ from kestrel_core.runtime.graphs import Graphs
 from kestrel_core.runtime.kv_cache import KVCache
 from kestrel_core.runtime.readouts import batched
 from kestrel_core.runtime.readouts.batched import Asked, Form
+from kestrel_core.runtime.readouts.choose import choose_token_readout
 
 log = logging.getLogger(__name__)
 
@@ -48,10 +49,17 @@ class Step:
         self.results = torch.empty((num_rows, batched.NUM_VALUES), device=device)
         forward = text.computed_by(choose_fused(device, "auto", level))
 
+        read_tokens = choose_token_readout(model, forward, level)
+        feeds = torch.zeros_like(x)
+
         def step() -> None:
             self.hidden.copy_(forward(x, positions, decode.begin(), None))
-            results, _ = batched.read(model, self.hidden, asked, Form())
-            self.results.copy_(results)
+            if read_tokens is not None:
+                read_tokens(self.hidden, asked, feeds, self.results)
+            else:
+                results, next_feeds = batched.read(model, self.hidden, asked, Form())
+                feeds.index_copy_(0, asked.slots, next_feeds)
+                self.results.copy_(results)
 
         self.replay = Graphs(device).capture(step)
 
@@ -65,7 +73,7 @@ class Step:
             ended.record()
             ended.synchronize()
             times.append(began.elapsed_time(ended) / 5)
-        return median(times)
+        return float(median(times))
 
     def is_steady(self, replays: int = 100) -> bool:
         """Whether every replay gives the same to the bit, as it must: no program may overtake another."""
@@ -98,6 +106,7 @@ def print_steps(name: str, shape: MoondreamConfig, device: torch.device, sizes: 
     cache = filled_cache(shape.text, max(sizes) * 90 + 2, device, torch.bfloat16)
     for num_rows in sizes:
         first: Tensor | None = None
+        first_tokens: list[int] | None = None
         line = f"{name}, {num_rows} rows, ms a step:"
         for level in LEVELS:
             try:
@@ -106,7 +115,10 @@ def print_steps(name: str, shape: MoondreamConfig, device: torch.device, sizes: 
                 if first is None:
                     first = step.hidden.float().clone()
                 off = difference(step.hidden, first)
-                line += f"  {level} {ms:.3f}{'' if steady else ' NOT STEADY'} (differs {off:.1e})"
+                tokens = step.results[:, 0].int().tolist()
+                same = "same tokens" if first_tokens in (None, tokens) else "OTHER TOKENS"
+                first_tokens = first_tokens or tokens
+                line += f"  {level} {ms:.3f}{'' if steady else ' NOT STEADY'} (differs {off:.1e}, {same})"
                 if num_rows == 1 and level in (LEVELS[0], LEVELS[-1]):
                     print(f"  {name}, {level}: {step.kernels()}", flush=True)
             except Exception:

@@ -34,7 +34,7 @@ class FastText:
     """A `Forward` over the weights of a text model. In bfloat16 it never waits for the device."""
 
     def __init__(self, text: Text, fused: Fused) -> None:
-        self._fused = fused
+        self.fused = fused
         self._blocks = [
             FastTextBlock(block, text.config, fused) for block in text.blocks if isinstance(block, Block)
         ]
@@ -42,10 +42,10 @@ class FastText:
 
     def computed_by(self, fused: Fused) -> "FastText":
         """The same weights with these kernels."""
-        if fused is self._fused:
+        if fused is self.fused:
             return self
         other = copy(self)
-        other._fused = fused
+        other.fused = fused
         other._blocks = [block.computed_by(fused) for block in self._blocks]
         return other
 
@@ -55,7 +55,7 @@ class FastText:
         y, pairs = None, None
         for block in self._blocks:
             x, y, pairs = block(x, y, pairs, positions, self._tables, attend, adapters)
-        return self._fused.add_norm(x, y, pairs, None)[0]
+        return self.fused.add_norm(x, y, pairs, None)[0]
 
 
 class FastTextBlock:

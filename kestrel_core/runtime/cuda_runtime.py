@@ -33,6 +33,7 @@ from kestrel_core.runtime.kv_cache import KVCache
 from kestrel_core.runtime.page_tables import PageTables
 from kestrel_core.runtime.readouts.batched import Form
 from kestrel_core.runtime.readouts.captured import CapturedReadouts, SamplesInFlight
+from kestrel_core.runtime.readouts.choose import choose_token_readout
 from kestrel_core.runtime.rehearsal import largest_step
 from kestrel_core.runtime.staging import Arrays, Field, Staging, send
 from kestrel_core.runtime.vision.image_encoder import ImageEncoder
@@ -97,7 +98,8 @@ class CudaRuntime:
         )
         self._inputs = self._staging.tensors
         self._feeds = Feeds(model, max_batch, max_rows)
-        self._readouts = CapturedReadouts(model, self._feeds, self._inputs)
+        read_tokens = choose_token_readout(model, forward, decode_kernels)
+        self._readouts = CapturedReadouts(model, self._feeds, self._inputs, read_tokens)
         self._pictures = self._feeds.blank_images(max_images)
         self._image_positions = torch.arange(self._prefix, device=weight.device).repeat(max_images)
         self._buckets = [self._make_bucket(*size) for size in sizes]
