@@ -36,7 +36,10 @@ class DecodeKernels:
     def add_norm(
         self, x: Tensor, y: Tensor | None, pairs: Pairs | None, norm: Norm | None
     ) -> tuple[Tensor, Tensor]:
-        return kernels.add_norm(x, y, pairs, norm, len(x) <= FEW_ROWS, self._is_early(x))
+        # The first of a step follows anything, a copy perhaps, which nothing may overlap.
+        follows_kernel = y is not None or pairs is not None
+        few = len(x) <= FEW_ROWS
+        return kernels.add_norm(x, y, pairs, norm, few, self._early and few and follows_kernel)
 
     def linear(self, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         if len(x) > FEW_ROWS:

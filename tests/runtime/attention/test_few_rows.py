@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from importlib.util import find_spec
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from storms import NUM_PAGES, Pictures, Storm
 from tiny import tiny_config, tiny_model
 
 from kestrel_core.moondream.config import MOONDREAM2, TextConfig
+from kestrel_core.runtime.attention import choose
 from kestrel_core.runtime.attention.protocol import DecodeRows
 from kestrel_core.runtime.attention.sdpa import PagedSdpaAttention
 from kestrel_core.runtime.cuda_runtime import CudaRuntime
@@ -65,9 +67,9 @@ def rows_of(lengths: list[int], page_size: int, num_pages: int) -> DecodeRows:
     ("heads", "kv_heads", "head_dim", "page_size", "lengths"),
     [
         (3, 3, 16, 5, [1]),
-        (2, 2, 64, 10, [163]),
-        (4, 2, 24, 7, [1, 200, 33, 32, 64]),
-        (4, 1, 8, 10, [150, 31, 1, 97, 65, 66, 2, 200]),
+        (1, 1, 64, 10, [163]),
+        (2, 1, 24, 7, [1, 130, 33, 32, 64]),
+        (2, 2, 8, 10, [97, 31, 1, 65, 66, 2]),
     ],
 )
 @pytest.mark.parametrize("pieces", [None, (4, 16, 1), (1, 16, 1), (16, 64, 2)])
@@ -117,6 +119,27 @@ def test_the_work_is_cut_for_the_number_of_rows(few_rows: ModuleType, heads: int
     parts = [few_rows.cut(rows, config).parts for rows in range(1, 17)]
     assert parts == sorted(parts, reverse=True) and parts[0] > 1
     assert all(part & (part - 1) == 0 for part in parts)
+
+
+def test_it_is_chosen_where_it_runs(
+    few_rows: ModuleType, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = shape(2, 2, 16)
+    cache = filled_cache(config, 40, 5)
+    sdpa = PagedSdpaAttention(cache, 64)
+    assert choose.choose_attention(cache, config, 64, "off", "attention").name == "sdpa"  # on a CPU
+    on_cuda: Any = SimpleNamespace(k=SimpleNamespace(is_cuda=True, device=torch.device("cuda")))
+    monkeypatch.setattr(choose, "_choose_for_many", lambda *_: sdpa)
+    assert choose.choose_attention(on_cuda, config, 64, "auto", "off") is sdpa
+    monkeypatch.setattr(few_rows.FewRowsAttention, "try_out", lambda self: None)
+    assert choose.choose_attention(on_cuda, config, 64, "auto", "attention").name == "ours and sdpa"
+
+    def fail(self: object) -> None:
+        raise RuntimeError("no compiler")
+
+    monkeypatch.setattr(few_rows.FewRowsAttention, "try_out", fail)
+    assert choose.choose_attention(on_cuda, config, 64, "auto", "attention") is sdpa
+    assert "RuntimeError: no compiler" in caplog.text
 
 
 @pytest.mark.parametrize("overlaps", [True, False])
