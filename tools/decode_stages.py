@@ -99,6 +99,7 @@ def attention_ways(device: torch.device) -> Iterator[Way]:
 
         def work() -> None:
             attend = begin()
+            torch.add(q, 0.0)  # a launch between plan and attention, as in a step
             for layer in range(count):
                 attend.read(layer, q)  # type: ignore[attr-defined]
 

@@ -83,6 +83,7 @@ class FewRowsDecode:
         pieces: Pieces,
         early: bool = False,
     ) -> None:
+        """With `early`, another launch must lie between `begin` and the first read, as a block's first do."""
         self._kv_cache = kv_cache
         self._rows = rows
         self._pieces = pieces
