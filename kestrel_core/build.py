@@ -264,11 +264,10 @@ def _runtime(
     has_adapters: bool,
 ) -> TorchRuntime | CudaRuntime:
     network, on_cuda = model.network, model.device.type == "cuda"
-    tokens = _wanted_tokens(config, max_context)
-    encoder, forward = None, None
+    tokens, encoder, forward = _wanted_tokens(config, max_context), None, None
     if on_cuda and config.runtime == "auto":
         model.fast_paths.quantise(config.quantize, config.scales_path, model.folder)
-        forward = model.fast_paths.text(config.compile)  # first, since it moves the weights in memory
+        forward = model.fast_paths.text(config.compile, config.decode_kernels)  # first: it moves the weights
     stacks = _stacks(model, config) if has_adapters else None
     if on_cuda and config.runtime == "auto":
         batches = model.fast_paths.crop_batches(config.compile, config.vision_dtype, config.cuda_graphs)
@@ -292,6 +291,7 @@ def _runtime(
         encoder,
         forward=forward,
         flashinfer=config.flashinfer,
+        decode_kernels=config.decode_kernels,
         graphs=Graphs.wanted(model.device, config.cuda_graphs),
         overlaps=overlaps is not False,
         stacks=stacks,
@@ -334,7 +334,7 @@ def _settled(model: LoadedModel, config: RuntimeConfig, runtime: object) -> dict
         "dtype": dtype,
         "vision_dtype": "float8" if fast and "fp8" in (config.vision_dtype, quantised) else dtype,
         "quantize": quantised if fast else model.quantize,
-        "kernels": model.fast_paths.fused(config.compile).name if fast else "torch",
+        "kernels": model.fast_paths.fused(config.compile, config.decode_kernels).name if fast else "torch",
     }
 
 

@@ -33,6 +33,7 @@ CHOICES = {
     "flashinfer": SWITCH,
     "cuda_graphs": SWITCH,
     "compile": SWITCH,
+    "decode_kernels": ("off", "attention", "products", "early"),
     "vision_dtype": ("auto", "fp8"),
     "quantize": ("off", "fp8", "int4"),
 }
@@ -83,6 +84,11 @@ class RuntimeConfig:
     )
     compile: str = _option(
         "auto", "fused and compiled kernels: auto (where they win, on CUDA), off, or required"
+    )
+    decode_kernels: str = _option(
+        "off",
+        "kernels of our own for steps of few rows (CUDA), each with those before it: attention, products, or "
+        "early (launched before the last has ended: Hopper); off: as for many rows",
     )
     vision_dtype: str = _option("auto", "auto (as dtype), or fp8: pictures are encoded in 8 bits (CUDA)")
     quantize: str = _option(

@@ -38,6 +38,7 @@ def test_every_option_can_be_a_text() -> None:
         flashinfer="off",
         cuda_graphs="required",
         compile="off",
+        decode_kernels="early",
         vision_dtype="fp8",
         quantize="int4",
         scales_path="scales.json",

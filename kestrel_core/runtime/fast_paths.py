@@ -28,7 +28,7 @@ class FastPaths:
     def __init__(self, network: Moondream) -> None:
         self._network = network
         self._device = network.text.wte.device
-        self._fused: dict[str, Fused] = {}
+        self._fused: dict[tuple[str, str], Fused] = {}
         self._text: FastText | None = None
         self._batches: dict[tuple[str, str, str], CropBatches] = {}
         self._scales: InputScales | None = None
@@ -44,19 +44,21 @@ class FastPaths:
             self._scales = find_scales(self._network, scales, folder)
         self.quantised = settled
 
-    def fused(self, compile: str) -> Fused:
+    def fused(self, compile: str, decode_kernels: str = "off") -> Fused:
         """Kernels of our own, or plain torch. What the choice costs is said once."""
-        if compile not in self._fused:
-            self._fused[compile] = choose_fused(self._device, compile)
-        return self._fused[compile]
+        options = compile, decode_kernels
+        if options not in self._fused:
+            self._fused[options] = choose_fused(self._device, *options)
+        return self._fused[options]
 
-    def text(self, compile: str) -> FastText | None:
+    def text(self, compile: str, decode_kernels: str = "off") -> FastText | None:
         """None: the network's own forward. Otherwise the network's matrices become views of packed ones."""
         if compile == "off" and self.quantised == "off":
             return None
+        fused = self.fused(compile, decode_kernels)
         if self._text is None:
-            self._text = self._make_text(self.fused(compile))
-        return self._text
+            self._text = self._make_text(fused)
+        return self._text.computed_by(fused)
 
     def _make_text(self, fused: Fused) -> FastText:
         text = self._network.text
