@@ -15,7 +15,7 @@ from kestrel_core.moondream.few_bits_layers import (
     weights_bytes,
 )
 from kestrel_core.moondream.few_bits_text import few_bits_text
-from kestrel_core.moondream.loading import giving, random_network
+from kestrel_core.moondream.loading import giving, loaded_as, random_network
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.ops import plain
 from kestrel_core.moondream.ops.choose_few_bits import choose_few_bits
@@ -59,13 +59,19 @@ def test_on_a_cpu_weights_are_rounded(quantize: Kind) -> None:
         assert torch.equal(others[name], expected), name
 
 
-def test_only_16_bits_are_packed_on_a_gpu() -> None:
-    """The kernels are made for inputs of 16 bits; float8 products need the wide weights first."""
-    cuda = torch.device("cuda")
-    assert giving("off", cuda, torch.bfloat16) is None
-    assert giving("int4", cuda, torch.float32) is None
-    assert giving("fp8", cuda, torch.bfloat16) is None
-    assert giving("int4", cuda, torch.bfloat16) is give_packed
+def test_only_what_a_gpu_can_multiply_is_packed(monkeypatch: pytest.MonkeyPatch) -> None:
+    config, cuda = tiny_config(2), torch.device("cuda")
+    for capability, dtype, quantize, packs in (
+        ((9, 0), torch.bfloat16, "int4", True),
+        ((8, 0), torch.float16, "int4", True),
+        ((7, 5), torch.float16, "int4", False),
+        ((9, 0), torch.float32, "int4", False),
+        ((9, 0), torch.bfloat16, "fp8", False),  # float8 products pack in their own way
+        ((9, 0), torch.bfloat16, "off", False),
+    ):
+        monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device, told=capability: told)
+        assert giving(quantize, config, cuda, dtype) == (give_packed if packs else None)
+        assert loaded_as(quantize, config, cuda, dtype) == ("int4" if packs else "off")
 
 
 def alone(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
