@@ -39,12 +39,8 @@ from kestrel_core.runtime.cuda_runtime import CudaRuntime
 from kestrel_core.runtime.fast_paths import FastPaths
 from kestrel_core.runtime.graphs import Graphs
 from kestrel_core.runtime.kv_cache import KVCache
-from kestrel_core.runtime.memory import (
-    affordable_tokens,
-    computing_bytes,
-    free_bytes,
-    require_room_for_adapters,
-)
+from kestrel_core.runtime.memory import affordable_tokens, free_bytes, require_room_for_adapters
+from kestrel_core.runtime.memory import computing_bytes as computing_bytes
 from kestrel_core.runtime.torch_runtime import TorchRuntime, best_page_size
 from kestrel_core.runtime.vision.image_encoder import ImageEncoder
 from kestrel_core.scheduler.adapter_slots import AdapterSlots
@@ -92,16 +88,14 @@ class Engine:
     def in_use(self) -> dict[str, str]:
         """What the choices of the configuration came to on this machine.
 
-        model, generation, device, dtype, vision_dtype (a dtype, or float8), quantize (off, fp8, int4),
-        runtime (cuda, torch), attention (flashinfer, sdpa), graphs (on, off, partly), kernels (ours, torch),
-        adapters (off, or what the device has room for).
+        vision_dtype may be float8, quantize is off, fp8 or int4, runtime cuda or torch, attention flashinfer
+        or sdpa, graphs on, off or partly, kernels ours or torch, adapters off or what there is room for.
         """
         return {**self.settled, **self.runtime.in_use()}
 
     def metrics(self) -> dict[str, Any]:
         scheduler, encoder = self.loop.scheduler, self.runtime.encode_image
-        cached = scheduler.prefix_cache.num_cached_pages
-        free = scheduler.pool.num_free
+        cached, free = scheduler.prefix_cache.num_cached_pages, scheduler.pool.num_free
         device = {}
         if isinstance(self.runtime, CudaRuntime):
             device = {
@@ -187,9 +181,8 @@ def assemble_engine(
             _require_all_graphs(runtime, config)
         num_pages = runtime.num_pages
     else:
-        num_pages = min(
-            _num_pages(_wanted_tokens(config, max_context), max_context, page_size), runtime.num_pages
-        )
+        wanted = _num_pages(_wanted_tokens(config, max_context), max_context, page_size)
+        num_pages = min(wanted, runtime.num_pages)
     pool, metrics = PagePool(num_pages), Metrics()
     limits = InputLimits.parse(config.input_limits)
     skills = (skills or installed_skills(config.skills)).within(limits)
@@ -331,9 +324,7 @@ def _require_all_graphs(runtime: CudaRuntime, config: RuntimeConfig) -> None:
         )
 
 
-def _settled(
-    model: LoadedModel, config: RuntimeConfig, runtime: TorchRuntime | CudaRuntime
-) -> dict[str, str]:
+def _settled(model: LoadedModel, config: RuntimeConfig, runtime: object) -> dict[str, str]:
     weight, fast = model.network.text.wte, isinstance(runtime, CudaRuntime)
     dtype, quantised = str(weight.dtype).removeprefix("torch."), model.fast_paths.quantised
     return {

@@ -29,6 +29,7 @@ class FewBitsTextBlock(FastTextBlock):
     ) -> None:
         self._few = ops
         self._kind = kind
+        self._beside: FewBits | None = None  # the rest of the first matrices, in other bits
         super().__init__(block, config, ops.fused)
         if free:
             for layer in (block.attn.qkv, block.attn.proj, block.mlp.fc1, block.mlp.fc2):
@@ -37,7 +38,6 @@ class FewBitsTextBlock(FastTextBlock):
 
     def _take_weights(self, block: Block) -> None:
         qkv, mlp = block.attn.qkv, block.mlp
-        self._beside: FewBits | None = None  # the rest of the first matrices, in other bits
         if isinstance(qkv, PackedLinear):
             self._take_first_packed(qkv, mlp)
         else:

@@ -101,7 +101,7 @@ def test_text_deviates_a_little_and_can_be_captured(kernels: Fused, config: Moon
         with torch.inference_mode():
             expected, ours = (way(x, positions, attend, None).float() for way in (model.text, fast))
             off = (ours - expected).norm(dim=1) / expected.norm(dim=1)
-            assert float(off.median()) < 0.06, (tokens, float(off.median()))
+            assert float(off.median()) < 0.08, (tokens, float(off.median()))
             graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(graph):
                 captured = fast(x, positions, attend, None)

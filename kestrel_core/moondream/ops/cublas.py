@@ -105,27 +105,28 @@ class Library:
             Algorithm(),
         )
 
-    def choose(self, handle: c_void_p, plan: Plan) -> bool:
-        """Choose the plan's algorithm; False where there is none."""
+    def choose(self, handle: c_void_p, plan: Plan, rank: int) -> Plan | None:
+        """The plan with its algorithm: what the library thinks best, or with a `rank` one behind it."""
         preference = self.made("MatmulPreferenceCreate")
         limit = c_uint64(WORKSPACE_BYTES)
         self.set("MatmulPreferenceSetAttribute", preference, MAX_WORKSPACE_BYTES, limit)
-        found = c_int(0)
+        found, results = c_int(0), (Algorithm * (rank + 1))()
         try:
             self.call(
                 "MatmulAlgoGetHeuristic",
                 handle,
                 *plan[:5],
                 preference,
-                c_int(1),
-                ctypes.byref(plan.algorithm),
+                c_int(rank + 1),
+                results,
                 ctypes.byref(found),
             )
         except RuntimeError:  # which is how it says that it has none
-            return False
+            return None
         finally:
             self.call("MatmulPreferenceDestroy", preference)
-        return found.value == 1 and plan.algorithm.state == 0
+        known = found.value > rank and results[rank].state == 0
+        return plan._replace(algorithm=results[rank]) if known else None
 
 
 class CublasProducts:
@@ -133,8 +134,10 @@ class CublasProducts:
 
     name = "cublas"
 
-    def __init__(self, others: Products, device: torch.device) -> None:
+    def __init__(self, others: Products, device: torch.device, rank: int = 0) -> None:
+        """`rank`: of the algorithms to use, for measurements; 0 is what the library thinks best."""
         self._others = others
+        self._rank = rank
         self._device = device
         self._library = Library()
         with torch.cuda.device(device):
@@ -142,6 +145,11 @@ class CublasProducts:
         self._workspace = torch.empty(WORKSPACE_BYTES, dtype=torch.uint8, device=device)
         self._plans: dict[Shape, Plan | None] = {}
         self._one, self._zero = ctypes.c_float(1.0), ctypes.c_float(0.0)
+
+    @property
+    def left_out(self) -> list[Shape]:
+        """What it has no algorithm for."""
+        return [shape for shape, plan in self._plans.items() if plan is None]
 
     def linear(self, x: Tensor, matrix: Matrix8, add: Tensor | None = None) -> Tensor:
         shape = Shape(*_sizes(x, matrix), matrix.bias is not None, add is not None, gelu=False)
@@ -174,7 +182,7 @@ class CublasProducts:
         if scale is not None:
             self._library.set_product(plan.product, D_SCALE_POINTER, c_void_p(scale.inverse.data_ptr()))
         if new:
-            self._plans[shape] = plan = plan if self._library.choose(self._handle, plan) else None
+            self._plans[shape] = plan = self._library.choose(self._handle, plan, self._rank)
         return plan
 
     def _run(self, plan: Plan, x: Tensor, matrix: Matrix8, add: Tensor | None, out: Tensor) -> None:
