@@ -83,7 +83,7 @@ def products(two: TextConfig) -> tuple[Product, ...]:
 
 
 def weight(place: Place, *shape: int) -> Tensor:
-    return place.randn(*shape) * shape[-1] ** -0.5
+    return place.randn(*shape) / math.sqrt(shape[-1])
 
 
 def product_cases(two: TextConfig, place: Place, rows: Sequence[int]) -> Iterator[Case]:

@@ -126,7 +126,8 @@ def _best_scales(groups: Tensor) -> Tensor:
 def _steps(groups: Tensor, scales: Tensor) -> Tensor:
     wide = scales.float()[..., None]
     # A group of zeros has the scale 0, and any step does; tiny numbers may have it after rounding.
-    return torch.where(wide == 0, 8.0, (groups / wide).round().clamp(-8, 7) + 8)
+    steps = (groups / wide).round().clamp(-8, 7) + 8
+    return torch.where(wide == 0, 8.0, steps)
 
 
 def unpack(w: FewBits, dtype: torch.dtype) -> Tensor:

@@ -47,8 +47,8 @@ def weights_bytes(config: RuntimeConfig) -> int:
     if config.quantize == "int4":
         known = MODELS.get(config.model)
         default = known.config if known is not None else None
-        path = config.model_path
-        shape = load_config(Path(path), default) if path is not None else find_model(config.model).config
+        named = config.model_path
+        shape = load_config(Path(named), default) if named is not None else find_model(config.model).config
         return planned_bytes(shape, torch.bfloat16, int4=True)
     if config.model_path is not None and config.weights != "random":
         path = Path(config.model_path)
