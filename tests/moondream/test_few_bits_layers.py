@@ -1,17 +1,21 @@
 """Networks with weights in 4 and 8 bits: which ones they are, what they take, and that they still compute."""
 
+from pathlib import Path
+
 import pytest
 import torch
+from safetensors.torch import save_file
 from tiny import tiny_config
 from torch import Tensor, nn
 
+from kestrel_core.moondream.checkpoint.files import open_checkpoint
+from kestrel_core.moondream.checkpoint.weights import load_weights, random_weights
 from kestrel_core.moondream.config import MOONDREAM2, MOONDREAM3, MoondreamConfig
 from kestrel_core.moondream.few_bits_layers import (
     PackedExperts,
     give_packed,
     is_packed,
     kind_of,
-    replace_layer,
     weights_bytes,
 )
 from kestrel_core.moondream.few_bits_text import few_bits_text
@@ -79,14 +83,11 @@ def alone(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return q + v.repeat_interleave(q.shape[1] // v.shape[1], dim=1)
 
 
-def packed_like(network: Moondream) -> Moondream:
-    """As a CUDA device has it."""
-    for name, parameter in list(network.named_parameters()):
-        kind = kind_of(name)
-        if kind is not None:
-            layer = name.removesuffix(".weight")
-            packed = pack_weights(parameter, kind)
-            replace_layer(network, layer, packed, parameter.dtype)
+def packed_network(config: MoondreamConfig, seed: int) -> Moondream:
+    """As a CUDA device gets it."""
+    with torch.device("meta"):
+        network = Moondream(config).eval()
+    random_weights(network, CPU, torch.float32, seed, give_packed)
     return network
 
 
@@ -95,7 +96,7 @@ def packed_like(network: Moondream) -> Moondream:
 def test_packed_layers_compute_what_rounded_ones_do(generation: int) -> None:
     config = tiny_config(generation)
     rounded = random_network(config, CPU, torch.float32, 1, "int4")
-    packed = packed_like(random_network(config, CPU, torch.float32, 1))
+    packed = packed_network(config, 1)
     x = torch.randn((5, config.text.dim), generator=torch.Generator().manual_seed(2))
     size = config.vision.crop_size
     crops = torch.randint(256, (2, size, size, 3), dtype=torch.uint8)
@@ -120,12 +121,31 @@ def test_packed_layers_compute_what_rounded_ones_do(generation: int) -> None:
 def test_the_fast_text_takes_packed_layers_as_they_are(generation: int) -> None:
     config = tiny_config(generation)
     rounded = random_network(config, CPU, torch.float32, 1, "int4")
-    packed = packed_like(random_network(config, CPU, torch.float32, 1))
+    packed = packed_network(config, 1)
     fast = few_bits_text(packed.text, choose_few_bits(plain), "int4", free=True)
     x = torch.randn((5, config.text.dim), generator=torch.Generator().manual_seed(2))
     ours, expected = (forward(x, torch.arange(5), alone, None) for forward in (fast, rounded.text))
     torch.testing.assert_close(ours, expected, atol=1e-4, rtol=1e-4)
     assert is_packed(packed) and not is_packed(rounded)
+
+
+def test_a_checkpoint_is_packed_whatever_its_order(tmp_path: Path) -> None:
+    """A bias may be read before or after its weight."""
+    config = tiny_config(3)
+    plain_one = random_network(config, CPU, torch.float32, 1)
+    by_name = dict(plain_one.named_parameters())
+    for names in (sorted(by_name), sorted(by_name, reverse=True)):
+        file = tmp_path / "model.safetensors"
+        save_file({name: by_name[name].detach().clone() for name in names}, file)
+        with torch.device("meta"):
+            network = Moondream(config).eval()
+        load_weights(network, config, open_checkpoint(file), CPU, torch.float32, give=give_packed)
+        assert not any(parameter.is_meta for parameter in network.parameters())
+        qkv = network.text.blocks[0].attn.qkv
+        assert torch.equal(qkv.bias, by_name["text.blocks.0.attn.qkv.bias"])
+        assert torch.equal(
+            qkv.weight, unpack(pack_weights(by_name["text.blocks.0.attn.qkv.weight"], "fp8"), torch.float32)
+        )
 
 
 def test_one_expert_is_unpacked_at_a_time() -> None:
