@@ -25,9 +25,9 @@ from kestrel_core.protocol.errors import BadCheckpoint
 
 FILE = "kestrel_scales.json"
 VERSION = 1
-MARGIN = (
-    2.0  # costs one of float8's fifteen powers of two, and lets other pictures go beyond the measured ones
-)
+# Lets other pictures go beyond the measured ones, and costs two of float8's fifteen powers of two. Drawn
+# scenes went beyond the made up pictures by up to 2.1 times (moondream-tiny).
+MARGIN = 4.0
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ def test_every_product_has_a_scale_which_covers_what_was_seen(generation: int) -
     crops = sample_pictures(network.config.vision)[0][0]
     h = norm(network.vision.patch_emb(network.vision.patches(crops)) + network.vision.pos_emb)
     assert float(h.abs().max()) <= scales.largest["vision.blocks.0.attn.qkv"]
-    assert scales("vision.blocks.0.attn.qkv") == 2 * scales.largest["vision.blocks.0.attn.qkv"]
+    assert scales("vision.blocks.0.attn.qkv") == 4 * scales.largest["vision.blocks.0.attn.qkv"]
 
 
 def test_scales_come_back_from_a_file_for_the_same_weights_alone(tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ def choose_products(fused: Fused, device: torch.device, dtype: torch.dtype) -> P
     try:
         library = CublasProducts(plain, device)
         off = max(_deviations(library, plain, device))
-    except (OSError, RuntimeError) as error:
+    except (OSError, AttributeError, RuntimeError) as error:  # no library, no such function, or a refusal
         log.warning("GELU takes a pass of its own in float8, since cuBLASLt cannot be called: %s", error)
         return plain
     if not off < CLOSE:

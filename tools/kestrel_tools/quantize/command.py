@@ -40,7 +40,7 @@ Picture = tuple[Tensor, tuple[int, int]]  # crops, and how their tiles lie
 
 def quantize(options: QuantizeOptions, config: RuntimeConfig, console: Console) -> InputScales:
     """Measure, write, and print what was found."""
-    config = _named(options.model, config)
+    config = replace(_named(options.model, config), quantize="off")  # whatever the environment says
     with loading(console) as progress:
         model = open_model(config, progress)
     out = options.out or (model.folder / FILE if model.folder is not None else None)
