@@ -70,7 +70,7 @@ def giving(quantize: str, config: MoondreamConfig, device: torch.device, dtype: 
     products pack them in their own way. A CPU computes with what packed ones stand for.
     """
     if device.type == "cpu":
-        kinds = {kind: partial(give_rounded, most=kind) for kind in KINDS}
+        kinds: dict[str, Give] = {kind: partial(give_rounded, most=kind) for kind in KINDS}
         return kinds.get(quantize)
     if quantize != "int4":
         return None
