@@ -6,6 +6,7 @@ ones with every input spelled out as the subject's samples gave it, so that one 
 
 import random
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -57,6 +58,9 @@ class Pictures:
 
     def warm_up(self) -> None:
         pass
+
+    def on_its_stream(self) -> AbstractContextManager[object]:
+        return nullcontext()
 
 
 @dataclass

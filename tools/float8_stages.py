@@ -41,11 +41,9 @@ MANY_ROWS = 3000
 # Rows, columns, depth, warps and stages of the tiles of the first and the second product of experts.
 TRIED_TILES = (
     ((128, 128, 128, 8, 3), (128, 256, 128, 8, 3)),
-    ((128, 64, 128, 4, 4), (128, 128, 128, 4, 4)),
     ((64, 64, 128, 4, 4), (64, 128, 128, 4, 4)),
-    ((128, 128, 64, 8, 4), (128, 256, 64, 8, 4)),
 )
-PARTS = ("rounding", "products", "experts", "vision", "text")
+PARTS = ("products", "vision", "text", "experts", "rounding")
 
 log = logging.getLogger(__name__)
 

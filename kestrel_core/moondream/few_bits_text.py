@@ -83,7 +83,7 @@ class FewBitsTextBlock(FastTextBlock):
         rows: AdapterRows | None,
     ) -> tuple[Tensor, Tensor, Pairs | None]:
         mlp, few = self._mlp, self._few
-        x, h = few.fused.add_norm(x, y, pairs, self._norm)
+        x, h = self._fused.add_norm(x, y, pairs, self._norm)
         adapters = StepAdapters(rows, self._layer) if rows is not None else None
         if self._beside is None:
             packed = few.linear(h, self._first_bits, self._bias)

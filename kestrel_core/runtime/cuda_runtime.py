@@ -30,6 +30,7 @@ from kestrel_core.runtime.buckets import Bucket, find_bucket, most_rows, small_s
 from kestrel_core.runtime.feeds import Feeds
 from kestrel_core.runtime.graphs import Graphs
 from kestrel_core.runtime.kv_cache import KVCache
+from kestrel_core.runtime.memory import keep_slack
 from kestrel_core.runtime.page_tables import PageTables
 from kestrel_core.runtime.readouts.batched import Form
 from kestrel_core.runtime.readouts.captured import CapturedReadouts, SamplesInFlight
@@ -280,6 +281,9 @@ class CudaRuntime:
             step = largest_step(self._model.config, step_tokens, self.num_pages, self.page_size, adapter)
             self.launch(step).collect()
         self.encode_image.num_encoded = 0
+        keep_slack(self._device)
+        with self.encode_image.on_its_stream():
+            keep_slack(self._device)
         self.planned_bytes = self.used_bytes
 
     def _capture(self, bucket: Bucket, tiled: TiledRows | None, graphs: Graphs) -> None:

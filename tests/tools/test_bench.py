@@ -59,8 +59,8 @@ def test_serving_is_measured_every_way_in_one_run(
 ) -> None:
     monkeypatch.setattr(serving, "NUM_PICTURES", 1)
     monkeypatch.setattr(serving, "ROUNDS", 1)
-    monkeypatch.setitem(serving.SETTINGS, "max_tokens", 24)
-    assert main(["bench", "serving", "--callers", "1,2", "--seconds", "0.01", "--json"]) == 0
+    options = ["--callers", "1,2", "--tokens", "24", "--seconds", "0.01", "--json"]
+    assert main(["bench", "serving", *options]) == 0
     rows = json.loads(capsys.readouterr().out)["measured"]
     ways = ("engine alone", "gRPC", "gRPC, guarded", "HTTP", "gateway", "engine alone, again")
     cases = [(way, callers, streams) for way in ways for callers in (1, 2) for streams in (False, True)]

@@ -59,7 +59,7 @@ class Float8Ops(NamedTuple):
 
 def choose_few_bits(fused: Fused) -> FewBitsOps:
     """Kernels of our own where `fused` is ours."""
-    if fused.name != "ours":
+    if fused.name == "torch":
         from kestrel_core.moondream.ops import few_bits
 
         return FewBitsOps(
@@ -79,7 +79,7 @@ def choose_few_bits(fused: Fused) -> FewBitsOps:
 def choose_float8(fused: Fused, device: torch.device, dtype: torch.dtype) -> Float8Ops:
     """Streams that run side by side need one each, since products have a workspace."""
     few, products = choose_few_bits(fused), choose_products(fused, device, dtype)
-    if fused.name != "ours":
+    if fused.name == "torch":
         from kestrel_core.moondream.ops import float8_experts
 
         return Float8Ops(few, products, float8_experts.experts_float8)

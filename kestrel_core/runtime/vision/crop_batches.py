@@ -8,6 +8,7 @@ in one batch, unless it has more of them than a batch holds.
 import logging
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from threading import Lock
 from time import perf_counter
@@ -86,6 +87,10 @@ class CropBatches:
         """How many sizes of batches are captured, and how many there are."""
         return len(self._captured), len(batch_sizes(self._max_crops))
 
+    def on_its_stream(self) -> AbstractContextManager[object]:
+        context: AbstractContextManager[object] = torch.cuda.stream(self._stream)
+        return context
+
     @torch.inference_mode()
     def warm_up(self) -> None:
         """Run every size once, the largest first, and capture it where that is wanted. Only once for all
@@ -94,7 +99,7 @@ class CropBatches:
         if self._is_warm:
             return
         self._is_warm = True
-        with torch.cuda.stream(self._stream):
+        with self.on_its_stream():
             for size in reversed(batch_sizes(self._max_crops)):
                 if self._graphs is not None:
                     try:
@@ -126,7 +131,7 @@ class CropBatches:
     def _run(self, images: Sequence[PreparedImage]) -> list[Encoded]:
         tilings = [image.tiling for image in images]
         count, began_s = sum(map(num_crops, tilings)), perf_counter()
-        with torch.cuda.stream(self._stream):
+        with self.on_its_stream():
             began = self._event()
             if count <= self._max_crops:
                 features = self._features

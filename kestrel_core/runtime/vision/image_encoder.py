@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from time import perf_counter
 
@@ -63,6 +64,10 @@ class ImageEncoder:
         """Run every size of batch once, so that no request pays for what is made on first use."""
         if self._batches is not None:
             self._batches.warm_up()
+
+    def on_its_stream(self) -> AbstractContextManager[object]:
+        """Where pictures are encoded: on a stream beside the steps', where there is one."""
+        return self._batches.on_its_stream() if self._batches is not None else nullcontext()
 
     def _encode(self, images: Sequence[PreparedImage]) -> dict[str, Encoded]:
         wanted = {image.key: image for image in images}

@@ -72,13 +72,18 @@ class Serving:
     """
 
     callers: Annotated[Sequence[int], several("callers at a time (1,16)")] = (1, 16)
+    tokens: Annotated[int, Option("of an answer (%(default)s); the fewer, the clearer what a way adds")] = 16
     gateway_workers: GatewayWorkers = 1
     seconds: Annotated[float, Option("to measure each way (%(default)s)")] = 10.0
     json: OneLine = False
 
     def __post_init__(self) -> None:
-        if not self.callers or min(*self.callers, self.gateway_workers) < 1 or not self.seconds > 0:
-            raise InvalidRequest("there must be a caller, a worker, and seconds to measure")
+        if (
+            not self.callers
+            or min(*self.callers, self.tokens, self.gateway_workers) < 1
+            or not self.seconds > 0
+        ):
+            raise InvalidRequest("there must be a caller, a token, a worker, and seconds to measure")
 
 
 @dataclass(frozen=True, slots=True)

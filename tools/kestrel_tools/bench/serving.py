@@ -45,9 +45,9 @@ from kestrel_tools.bench.soak_requests import draw_photo
 
 NUM_PICTURES = 8
 ROUNDS = 9
-SETTINGS: dict[str, Any] = {"temperature": 0.0, "max_tokens": 16}
 QUESTION = "What is in this picture?"
 
+Settings = dict[str, Any]
 # Given a picture and whether to stream, returns the number of pieces.
 Ask = Callable[[bytes, bool], Awaitable[int]]
 
@@ -75,7 +75,7 @@ def bench_serving(run: Serving, console: Console) -> None:
         "python": platform.python_version(),
         "torch": torch.__version__,
         "workload": f"moondream-tiny on the CPU, {run.seconds:g} s each, {NUM_PICTURES} pictures in turn, "
-        f"{SETTINGS['max_tokens']} tokens, prefix cache on; gateway workers: {run.gateway_workers}",
+        f"{run.tokens} tokens, prefix cache on; gateway workers: {run.gateway_workers}",
     }
     if run.json:
         print(json.dumps({**machine, "measured": [asdict(row) for row in found]}))
@@ -145,8 +145,9 @@ async def _measure_all(run: Serving, folder: Path, console: Console) -> list[Mea
 
     async def measure_engine(way: str) -> list[Measured]:
         async with started(partial(build_engine, config)) as engine:
-            return await measure({way: _through(engine)})
+            return await measure({way: _through(engine, settings)})
 
+    settings = {"temperature": 0.0, "max_tokens": run.tokens}
     pictures = [draw_photo((240 + number, 160)) for number in range(NUM_PICTURES)]
     tokenizer = folder / "tokenizer.json"
     tokenizer.write_text(_wordy_tokenizer())
@@ -171,10 +172,10 @@ async def _measure_all(run: Serving, folder: Path, console: Console) -> list[Mea
         ):
             found += await measure(
                 {
-                    "gRPC": _through(client),
-                    "gRPC, guarded": _through(guarded),
-                    "HTTP": _over_http(ports.http, threads),
-                    "gateway": _over_gateway(gateway),
+                    "gRPC": _through(client, settings),
+                    "gRPC, guarded": _through(guarded, settings),
+                    "HTTP": _over_http(ports.http, threads, settings),
+                    "gateway": _over_gateway(gateway, settings),
                 }
             )
     return found + await measure_engine("engine alone, again")
@@ -213,20 +214,20 @@ def _compared(rows: list[Measured], over_grpc: list[Measured]) -> list[Measured]
     ]
 
 
-def _through(calls: AsyncCalls) -> Ask:
+def _through(calls: AsyncCalls, settings: Settings) -> Ask:
     """Through the engine's own calls, or those of its client: they are alike."""
 
     async def ask(picture: bytes, streams: bool) -> int:
-        answer = await calls.ask("query", picture, question=QUESTION, settings=SETTINGS, stream=streams)
+        answer = await calls.ask("query", picture, question=QUESTION, settings=settings, stream=streams)
         return len([piece async for piece in answer]) if streams else 1
 
     return ask
 
 
-def _over_http(port: int, threads: ThreadPoolExecutor) -> Ask:
+def _over_http(port: int, threads: ThreadPoolExecutor, settings: Settings) -> Ask:
     def post(picture: bytes, streams: bool) -> int:
         fields = {"SKILL": "query", "QUESTION": QUESTION, "IMAGE": base64.b64encode(picture).decode()}
-        limits = {name.upper(): value for name, value in SETTINGS.items()}
+        limits = {name.upper(): value for name, value in settings.items()}
         path = f"/v2/models/moondream/generate{'_stream' if streams else ''}"
         with closing(http.client.HTTPConnection("localhost", port, timeout=60)) as connection:
             connection.request("POST", path, json.dumps({**fields, **limits, "STREAM": streams}))
@@ -242,11 +243,11 @@ def _over_http(port: int, threads: ThreadPoolExecutor) -> Ask:
     return ask
 
 
-def _over_gateway(gateway: GatewayCaller) -> Ask:
+def _over_gateway(gateway: GatewayCaller, settings: Settings) -> Ask:
     async def ask(picture: bytes, streams: bool) -> int:
         if streams:
-            return await gateway.count_events(picture, QUESTION, SETTINGS)
-        await gateway.query(picture, QUESTION, SETTINGS)
+            return await gateway.count_events(picture, QUESTION, settings)
+        await gateway.query(picture, QUESTION, settings)
         return 1
 
     return ask
