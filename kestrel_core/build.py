@@ -378,7 +378,7 @@ def load_model(
     config = load_config(path, default)
     words = Tokenizer.from_file(tokenizer or _folder(path) / "tokenizer.json", config)
     network = load_network(path, config, device, dtype, progress, quantize)
-    settled = loaded_as(quantize, device, dtype)
+    settled = loaded_as(quantize, config, device, dtype)
     return LoadedModel(network, Language(config, words), device, _folder(path), settled)
 
 
@@ -392,7 +392,7 @@ def _random_model(
     path = tokenizer or (_folder(Path(config.model_path)) / "tokenizer.json" if config.model_path else None)
     words = Tokenizer.from_file(path, shape) if path is not None else Tokenizer.of_bytes(shape)
     network = random_network(shape, device, dtype, config.seed, config.quantize)
-    settled = loaded_as(config.quantize, device, dtype)
+    settled = loaded_as(config.quantize, shape, device, dtype)
     return LoadedModel(network, Language(shape, words), device, quantize=settled)
 
 

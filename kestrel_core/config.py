@@ -93,7 +93,8 @@ class RuntimeConfig:
     vision_dtype: str = _option("auto", "auto (as dtype), or fp8: pictures are encoded in 8 bits (CUDA)")
     quantize: str = _option(
         "off",
-        "off, fp8 (pictures and text in 8 bits, CUDA from 8.9 on), or int4 (the text's weights in 4 bits)",
+        "off, fp8 (pictures and text in 8 bits, CUDA from 8.9 on), or int4 (weights in 4 and 8 bits, for "
+        "small GPUs)",
     )
     scales_path: str | None = _option(
         None, "fp8: the scales that kestrel quantize wrote, where they are not beside the checkpoint"

@@ -11,6 +11,7 @@ from kestrel_core.moondream.checkpoint.weights import Give, load_weights, random
 from kestrel_core.moondream.config import MoondreamConfig
 from kestrel_core.moondream.few_bits_layers import give_packed, give_rounded
 from kestrel_core.moondream.model import Moondream
+from kestrel_core.moondream.ops.choose_few_bits import why_not_few_bits
 from kestrel_core.moondream.ops.few_bits import KINDS
 from kestrel_core.protocol.errors import BadCheckpoint, InvalidRequest
 
@@ -49,7 +50,7 @@ def load_network(
 ) -> Moondream:
     """`quantize` is that of `RuntimeConfig`."""
     network = _without_weights(config)
-    give = giving(quantize, device, dtype)
+    give = giving(quantize, config, device, dtype)
     load_weights(network, config, open_checkpoint(path), device, dtype, progress, give)
     return network
 
@@ -58,25 +59,27 @@ def random_network(
     config: MoondreamConfig, device: torch.device, dtype: torch.dtype, seed: int, quantize: str = "off"
 ) -> Moondream:
     network = _without_weights(config)
-    random_weights(network, device, dtype, seed, giving(quantize, device, dtype))
+    random_weights(network, device, dtype, seed, giving(quantize, config, device, dtype))
     return network
 
 
-def giving(quantize: str, device: torch.device, dtype: torch.dtype) -> Give | None:
+def giving(quantize: str, config: MoondreamConfig, device: torch.device, dtype: torch.dtype) -> Give | None:
     """What becomes of large matrices as soon as they are read. None: nothing.
 
     In int4 they are packed, so that a small GPU never holds all of them wide. In fp8 they stay, since float8
     products pack them in their own way. A CPU computes with what packed ones stand for.
     """
-    if device.type == "cpu" and quantize in KINDS:
-        return partial(give_rounded, most="fp8" if quantize == "fp8" else "int4")
-    if quantize == "int4" and dtype in (torch.bfloat16, torch.float16):
-        return give_packed
-    return None
+    if device.type == "cpu":
+        kinds: dict[str, Give] = {kind: partial(give_rounded, most=kind) for kind in KINDS}
+        return kinds.get(quantize)
+    if quantize != "int4":
+        return None
+    reason = why_not_few_bits(quantize, config, dtype, torch.cuda.get_device_capability(device))
+    return give_packed if reason is None else None
 
 
-def loaded_as(quantize: str, device: torch.device, dtype: torch.dtype) -> str:
-    return "off" if giving(quantize, device, dtype) is None else quantize
+def loaded_as(quantize: str, config: MoondreamConfig, device: torch.device, dtype: torch.dtype) -> str:
+    return "off" if giving(quantize, config, device, dtype) is None else quantize
 
 
 def _without_weights(config: MoondreamConfig) -> Moondream:

@@ -1,21 +1,25 @@
 """Networks with weights in 4 and 8 bits: which ones they are, what they take, and that they still compute."""
 
+from pathlib import Path
+
 import pytest
 import torch
+from safetensors.torch import save_file
 from tiny import tiny_config
 from torch import Tensor, nn
 
+from kestrel_core.moondream.checkpoint.files import open_checkpoint
+from kestrel_core.moondream.checkpoint.weights import load_weights, random_weights
 from kestrel_core.moondream.config import MOONDREAM2, MOONDREAM3, MoondreamConfig
 from kestrel_core.moondream.few_bits_layers import (
     PackedExperts,
     give_packed,
     is_packed,
     kind_of,
-    replace_layer,
     weights_bytes,
 )
 from kestrel_core.moondream.few_bits_text import few_bits_text
-from kestrel_core.moondream.loading import giving, random_network
+from kestrel_core.moondream.loading import giving, loaded_as, random_network
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.ops import plain
 from kestrel_core.moondream.ops.choose_few_bits import choose_few_bits
@@ -59,13 +63,19 @@ def test_on_a_cpu_weights_are_rounded(quantize: Kind) -> None:
         assert torch.equal(others[name], expected), name
 
 
-def test_only_16_bits_are_packed_on_a_gpu() -> None:
-    """The kernels are made for inputs of 16 bits; float8 products need the wide weights first."""
-    cuda = torch.device("cuda")
-    assert giving("off", cuda, torch.bfloat16) is None
-    assert giving("int4", cuda, torch.float32) is None
-    assert giving("fp8", cuda, torch.bfloat16) is None
-    assert giving("int4", cuda, torch.bfloat16) is give_packed
+def test_only_what_a_gpu_can_multiply_is_packed(monkeypatch: pytest.MonkeyPatch) -> None:
+    config, cuda = tiny_config(2), torch.device("cuda")
+    for capability, dtype, quantize, packs in (
+        ((9, 0), torch.bfloat16, "int4", True),
+        ((8, 0), torch.float16, "int4", True),
+        ((7, 5), torch.float16, "int4", False),
+        ((9, 0), torch.float32, "int4", False),
+        ((9, 0), torch.bfloat16, "fp8", False),  # float8 products pack in their own way
+        ((9, 0), torch.bfloat16, "off", False),
+    ):
+        monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device, told=capability: told)
+        assert giving(quantize, config, cuda, dtype) == (give_packed if packs else None)
+        assert loaded_as(quantize, config, cuda, dtype) == ("int4" if packs else "off")
 
 
 def alone(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -73,14 +83,11 @@ def alone(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     return q + v.repeat_interleave(q.shape[1] // v.shape[1], dim=1)
 
 
-def packed_like(network: Moondream) -> Moondream:
-    """As a CUDA device has it."""
-    for name, parameter in list(network.named_parameters()):
-        kind = kind_of(name)
-        if kind is not None:
-            layer = name.removesuffix(".weight")
-            packed = pack_weights(parameter, kind)
-            replace_layer(network, layer, packed, parameter.dtype)
+def packed_network(config: MoondreamConfig, seed: int) -> Moondream:
+    """As a CUDA device gets it."""
+    with torch.device("meta"):
+        network = Moondream(config).eval()
+    random_weights(network, CPU, torch.float32, seed, give_packed)
     return network
 
 
@@ -89,7 +96,7 @@ def packed_like(network: Moondream) -> Moondream:
 def test_packed_layers_compute_what_rounded_ones_do(generation: int) -> None:
     config = tiny_config(generation)
     rounded = random_network(config, CPU, torch.float32, 1, "int4")
-    packed = packed_like(random_network(config, CPU, torch.float32, 1))
+    packed = packed_network(config, 1)
     x = torch.randn((5, config.text.dim), generator=torch.Generator().manual_seed(2))
     size = config.vision.crop_size
     crops = torch.randint(256, (2, size, size, 3), dtype=torch.uint8)
@@ -114,12 +121,31 @@ def test_packed_layers_compute_what_rounded_ones_do(generation: int) -> None:
 def test_the_fast_text_takes_packed_layers_as_they_are(generation: int) -> None:
     config = tiny_config(generation)
     rounded = random_network(config, CPU, torch.float32, 1, "int4")
-    packed = packed_like(random_network(config, CPU, torch.float32, 1))
+    packed = packed_network(config, 1)
     fast = few_bits_text(packed.text, choose_few_bits(plain), "int4", free=True)
     x = torch.randn((5, config.text.dim), generator=torch.Generator().manual_seed(2))
     ours, expected = (forward(x, torch.arange(5), alone, None) for forward in (fast, rounded.text))
     torch.testing.assert_close(ours, expected, atol=1e-4, rtol=1e-4)
     assert is_packed(packed) and not is_packed(rounded)
+
+
+def test_a_checkpoint_is_packed_whatever_its_order(tmp_path: Path) -> None:
+    """A bias may be read before or after its weight."""
+    config = tiny_config(3)
+    plain_one = random_network(config, CPU, torch.float32, 1)
+    by_name = dict(plain_one.named_parameters())
+    for names in (sorted(by_name), sorted(by_name, reverse=True)):
+        file = tmp_path / "model.safetensors"
+        save_file({name: by_name[name].detach().clone() for name in names}, file)
+        with torch.device("meta"):
+            network = Moondream(config).eval()
+        load_weights(network, config, open_checkpoint(file), CPU, torch.float32, give=give_packed)
+        assert not any(parameter.is_meta for parameter in network.parameters())
+        qkv = network.text.blocks[0].attn.qkv
+        assert torch.equal(qkv.bias, by_name["text.blocks.0.attn.qkv.bias"])
+        assert torch.equal(
+            qkv.weight, unpack(pack_weights(by_name["text.blocks.0.attn.qkv.weight"], "fp8"), torch.float32)
+        )
 
 
 def test_one_expert_is_unpacked_at_a_time() -> None:

@@ -168,4 +168,5 @@ def test_what_stands_in_the_way_is_told(
 ) -> None:
     assert told in (why_not_few_bits("fp8", tiny_config(3), dtype, capability) or "")
     assert why_not_few_bits("fp8", wide_model(3).config, torch.bfloat16, (8, 9)) is None
-    assert why_not_few_bits("int4", tiny_config(3), torch.bfloat16, (7, 5)) is None
+    assert why_not_few_bits("int4", tiny_config(3), torch.bfloat16, (8, 0)) is None
+    assert "needs 8.0" in (why_not_few_bits("int4", tiny_config(3), torch.float16, (7, 5)) or "")

@@ -22,6 +22,7 @@ from kestrel_core.moondream.ops.protocol import Fused, Pairs
 log = logging.getLogger("kestrel")
 
 CAPABILITY = (8, 9)  # from here on a GPU multiplies float8 numbers
+INT4_CAPABILITY = (8, 0)  # and from here on pairs of bfloat16, which packed numbers become
 TRIED = (96, 64, 32)  # rows, columns and depth of the product that cuBLASLt is tried with
 # How far it may be off, as a share of its RMS: torch's way rounds twice before float8 does, and a number that
 # falls to the other side is off by a twelfth.
@@ -137,10 +138,12 @@ def why_not_few_bits(
         return "it needs a CUDA device"
     if dtype not in (torch.bfloat16, torch.float16):
         return f"it needs 16 bits for the rest, and dtype is {str(dtype).removeprefix('torch.')}"
+    told = ".".join(map(str, capability))
     if kind == "int4":
+        if capability < INT4_CAPABILITY:
+            return f"this GPU's compute capability is {told}, and it needs 8.0"
         return None
     if capability < CAPABILITY:
-        told = ".".join(map(str, capability))
         return f"this GPU's compute capability is {told}, and float8 products begin with 8.9"
     vision, text = config.vision, config.text
     widths = {"enc_dim": vision.enc_dim, "enc_ff_dim": vision.enc_ff_dim, "dim": text.dim}

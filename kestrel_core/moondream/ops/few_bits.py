@@ -126,7 +126,8 @@ def _best_scales(groups: Tensor) -> Tensor:
 def _steps(groups: Tensor, scales: Tensor) -> Tensor:
     wide = scales.float()[..., None]
     # A group of zeros has the scale 0, and any step does; tiny numbers may have it after rounding.
-    return torch.where(wide == 0, 8.0, (groups / wide).round().clamp(-8, 7) + 8)
+    steps = (groups / wide).round().clamp(-8, 7) + 8
+    return torch.where(wide == 0, 8.0, steps)
 
 
 def unpack(w: FewBits, dtype: torch.dtype) -> Tensor:
@@ -136,7 +137,8 @@ def unpack(w: FewBits, dtype: torch.dtype) -> Tensor:
     words = w.values.view(torch.int16).unflatten(-1, (-1, 1, WORDS)).int()
     shifts = torch.arange(0, 16, 4, device=words.device, dtype=torch.int32)[:, None]
     steps = ((words >> shifts) & 15).flatten(-3, -2)  # [..., out, groups, 64]
-    return ((steps - 8) * w.scales.float()[..., None]).flatten(-2)[..., : w.in_dim].to(dtype)
+    groups: Tensor = (steps - 8) * w.scales.float()[..., None]
+    return groups.flatten(-2)[..., : w.in_dim].to(dtype)
 
 
 def unpack_into(w: FewBits, out: Tensor) -> None:

@@ -14,7 +14,7 @@ from torch import Tensor
 from kestrel_core.moondream.ops.expert_kernels import FEW_TOKENS, FIRST, SECOND
 from kestrel_core.moondream.ops.expert_lora_kernels import PairAdapters, add_pairs, no_arguments
 from kestrel_core.moondream.ops.few_bits import FewBits
-from kestrel_core.moondream.ops.few_bits_kernels import Tiling, bytes_or_words, tiling_for
+from kestrel_core.moondream.ops.few_bits_kernels import Tiling, bytes_or_words, single_or_four, tiling_for
 from kestrel_core.moondream.ops.few_bits_product import few_rows_product, many_rows_product
 from kestrel_core.moondream.ops.plain import sort_pairs
 from kestrel_core.moondream.ops.protocol import Pairs, StepAdapters
@@ -39,7 +39,7 @@ def _outputs(
     IN_DIM: tl.constexpr,
     OUT_DIM: tl.constexpr,
     ROW_UNITS: tl.constexpr,
-    GROUPS: tl.constexpr,
+    ROW_SCALES: tl.constexpr,
     INT4: tl.constexpr,
     GATED: tl.constexpr,
     BLOCK_M: tl.constexpr,
@@ -64,7 +64,7 @@ def _outputs(
     matrix = expert * (HALVES * OUT_DIM)
     of_row, known = of_row + (row // OWN) * OUT_DIM, of_row < OUT_DIM
     values += matrix * ROW_UNITS
-    scales += matrix * GROUPS
+    scales += matrix * ROW_SCALES
     if PARTS > 0:
         parts = few_rows_product(
             x,
@@ -143,7 +143,7 @@ def _few_tokens(
     IN_DIM: tl.constexpr,
     OUT_DIM: tl.constexpr,
     ROW_UNITS: tl.constexpr,
-    GROUPS: tl.constexpr,
+    ROW_SCALES: tl.constexpr,
     INT4: tl.constexpr,
     GATED: tl.constexpr,
     ONE_TOKEN: tl.constexpr,
@@ -191,7 +191,7 @@ def _few_tokens(
             IN_DIM,
             OUT_DIM,
             ROW_UNITS,
-            GROUPS,
+            ROW_SCALES,
             INT4,
             GATED,
             BLOCK_M,
@@ -225,7 +225,7 @@ def _many_tokens(
     IN_DIM: tl.constexpr,
     OUT_DIM: tl.constexpr,
     ROW_UNITS: tl.constexpr,
-    GROUPS: tl.constexpr,
+    ROW_SCALES: tl.constexpr,
     INT4: tl.constexpr,
     GATED: tl.constexpr,
     BLOCK_E: tl.constexpr,
@@ -271,7 +271,7 @@ def _many_tokens(
             IN_DIM,
             OUT_DIM,
             ROW_UNITS,
-            GROUPS,
+            ROW_SCALES,
             INT4,
             GATED,
             BLOCK_M,
@@ -322,7 +322,7 @@ def few_tokens_experts(
             x,
             ids,
             bytes_or_words(w),
-            w.scales,
+            single_or_four(w),
             y,
             num_tokens,
             TOP=top,
@@ -354,7 +354,7 @@ def many_tokens_experts(
             order,
             ends,
             bytes_or_words(w),
-            w.scales,
+            single_or_four(w),
             y,
             TOP=num_pairs // len(h),
             NUM_EXPERTS=num_experts,
@@ -373,7 +373,7 @@ def _matrix(w: FewBits, out_dim: int, gated: bool, tiling: Tiling) -> dict[str, 
         "IN_DIM": w.in_dim,
         "OUT_DIM": out_dim,
         "ROW_UNITS": w.values.shape[-1] // 2 if int4 else w.in_dim,  # words of 16 bits, or bytes
-        "GROUPS": w.scales.shape[-1] if int4 else 1,
+        "ROW_SCALES": single_or_four(w).shape[-1] if int4 else 1,
         "INT4": int4,
         "GATED": gated,
         "BLOCK_N": tiling.block_n,

@@ -213,11 +213,11 @@ def few_rows(
         x,
         x.stride(0),
         bytes_or_words(w),
-        w.scales,
+        single_or_four(w),
         x if y is None else y,
         0 if y is None else y.stride(0),
         bytes_or_words(of_y),
-        of_y.scales,
+        single_or_four(of_y),
         x if bias is None else bias,
         out,
         len(x),
@@ -248,9 +248,9 @@ def few_rows_beside(x: Tensor, w: FewBits, other: FewBits, bias: Tensor, tiling:
         x,
         x.stride(0),
         bytes_or_words(w),
-        w.scales,
+        single_or_four(w),
         bytes_or_words(other),
-        other.scales,
+        single_or_four(other),
         bias,
         out,
         len(x),
@@ -278,6 +278,11 @@ def _cut(tiling: Tiling, num_rows: int) -> dict[str, int]:
 def bytes_or_words(w: FewBits) -> Tensor:
     """The values as kernels take them: float8 numbers as bytes, nibbles in words of 16 bits."""
     return w.values.view(torch.int16 if w.kind == "int4" else torch.uint8)
+
+
+def single_or_four(w: FewBits) -> Tensor:
+    """The scales as products take them: one by one, or those of four groups as one number."""
+    return w.scales.view(torch.int64) if w.kind == "int4" else w.scales
 
 
 # Unpacking: a program for some rows and 256 columns.

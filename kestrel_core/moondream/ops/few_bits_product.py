@@ -88,19 +88,28 @@ def wider(values: tl.tensor) -> tl.tensor:
 
 
 @triton.jit
+def scales_of(four: tl.tensor) -> tuple[tl.tensor, tl.tensor, tl.tensor, tl.tensor]:
+    """Four bfloat16 numbers that were loaded together, in float32."""
+    low, high = four.to(tl.int32), (four >> 32).to(tl.int32)
+    first = (low << 16).to(tl.float32, bitcast=True)
+    second = (low & -65536).to(tl.float32, bitcast=True)
+    third = (high << 16).to(tl.float32, bitcast=True)
+    fourth = (high & -65536).to(tl.float32, bitcast=True)
+    return first, second, third, fourth
+
+
+@triton.jit
 def _add_group(
     total: tl.tensor,
     inputs: tl.tensor,
     valid: tl.tensor,
     known: tl.tensor,
     steps: tl.tensor,
-    scales: tl.tensor,
-    inside: tl.tensor,
+    scale: tl.tensor,
     EVEN: tl.constexpr,
 ) -> tl.tensor:
     """total and the products with one group of 64 inputs of each part."""
     h = tl.load(inputs, mask=valid if EVEN else valid & known, other=0.0)
-    scale = tl.load(scales, mask=inside, other=0.0).to(tl.float32)
     part = tl.dot(steps.to(h.dtype), tl.permute(h, (0, 2, 1)), input_precision="ieee")
     return total + part * scale[:, :, None]
 
@@ -121,7 +130,7 @@ def int4_product(
 ) -> tl.tensor:
     """[PARTS, BLOCK_N, BLOCK_M]: outputs n of rows of x, which begin at `rows`; their parts are to be summed.
 
-    values: words of 16 bits. PARTS divides the blocks of 256 inputs.
+    values: words of 16 bits. scales: those of four groups as one number. PARTS divides the blocks of 256.
     """
     BLOCKS: tl.constexpr = (IN_DIM + 255) // 256
     EVEN: tl.constexpr = IN_DIM % 256 == 0
@@ -130,17 +139,21 @@ def int4_product(
     place = part[:, None, None] * 256 + k[None, None, :]
     inputs = x + rows[None, :, None] + place
     words = values + part[:, None, None] * 64 + n[None, :, None] * (BLOCKS * 64) + k[None, None, :]
-    factors = scales + part[:, None] * 4 + n[None, :] * (BLOCKS * 4)
+    factors = scales + part[:, None] + n[None, :] * BLOCKS
     valid, inside = valid[None, :, None], inside[None, :]
     total = tl.zeros((PARTS, BLOCK_N, BLOCK_M), tl.float32)
+    four = tl.load(factors, mask=inside, other=0)
     for block in range(0, BLOCKS, PARTS):
+        s0, s1, s2, s3 = scales_of(four)
+        # Those of the next blocks, since nothing else keeps a warp from waiting for them.
+        four = tl.load(factors + block + PARTS, mask=inside & (block + PARTS < BLOCKS), other=0)
         packed = tl.load(words + block * 64, mask=inside[:, :, None], other=0)
         first, second, third, fourth = steps_of(packed)
-        h, s, left = inputs + block * 256, factors + block * 4, IN_DIM - block * 256
-        total = _add_group(total, h, valid, place < left, first, s, inside, EVEN)
-        total = _add_group(total, h + 64, valid, place + 64 < left, second, s + 1, inside, EVEN)
-        total = _add_group(total, h + 128, valid, place + 128 < left, third, s + 2, inside, EVEN)
-        total = _add_group(total, h + 192, valid, place + 192 < left, fourth, s + 3, inside, EVEN)
+        h, left = inputs + block * 256, IN_DIM - block * 256
+        total = _add_group(total, h, valid, place < left, first, s0, EVEN)
+        total = _add_group(total, h + 64, valid, place + 64 < left, second, s1, EVEN)
+        total = _add_group(total, h + 128, valid, place + 128 < left, third, s2, EVEN)
+        total = _add_group(total, h + 192, valid, place + 192 < left, fourth, s3, EVEN)
     return total
 
 
@@ -201,15 +214,9 @@ def few_rows_product(
 
 @triton.jit
 def _group_of_tile(
-    total: tl.tensor,
-    inputs: tl.tensor,
-    mask: tl.tensor,
-    steps: tl.tensor,
-    scales: tl.tensor,
-    inside: tl.tensor,
+    total: tl.tensor, inputs: tl.tensor, mask: tl.tensor, steps: tl.tensor, scale: tl.tensor
 ) -> tl.tensor:
     h = tl.load(inputs, mask=mask, other=0.0)
-    scale = tl.load(scales, mask=inside, other=0.0).to(tl.float32)
     return total + tl.dot(steps.to(h.dtype), tl.trans(h), input_precision="ieee") * scale[:, None]
 
 
@@ -236,15 +243,16 @@ def many_rows_product(
         k = tl.arange(0, 64)
         inputs = x + rows[:, None] + k[None, :]
         words = values + n[:, None] * (BLOCKS * 64) + k[None, :]
-        factors, k = scales + n * (BLOCKS * 4), k[None, :]
+        factors, k = scales + n * BLOCKS, k[None, :]
         for block in range(0, BLOCKS):
+            s0, s1, s2, s3 = scales_of(tl.load(factors + block, mask=inside, other=0))
             packed = tl.load(words + block * 64, mask=inside[:, None], other=0)
             first, second, third, fourth = steps_of(packed)
-            h, s, left = inputs + block * 256, factors + block * 4, IN_DIM - block * 256
-            total = _group_of_tile(total, h, valid & (k < left), first, s, inside)
-            total = _group_of_tile(total, h + 64, valid & (k + 64 < left), second, s + 1, inside)
-            total = _group_of_tile(total, h + 128, valid & (k + 128 < left), third, s + 2, inside)
-            total = _group_of_tile(total, h + 192, valid & (k + 192 < left), fourth, s + 3, inside)
+            h, left = inputs + block * 256, IN_DIM - block * 256
+            total = _group_of_tile(total, h, valid & (k < left), first, s0)
+            total = _group_of_tile(total, h + 64, valid & (k + 64 < left), second, s1)
+            total = _group_of_tile(total, h + 128, valid & (k + 128 < left), third, s2)
+            total = _group_of_tile(total, h + 192, valid & (k + 192 < left), fourth, s3)
     else:
         k = tl.arange(0, BLOCK_K)
         inputs = x + rows[:, None] + k[None, :]
