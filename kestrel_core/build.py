@@ -34,7 +34,7 @@ from kestrel_core.loop.step_loop import StepLoop
 from kestrel_core.moondream.checkpoint.weights import load_config
 from kestrel_core.moondream.config import MOONDREAM2, MoondreamConfig
 from kestrel_core.moondream.loading import DTYPES as DTYPES
-from kestrel_core.moondream.loading import load_network, parse_dtype, random_network
+from kestrel_core.moondream.loading import load_network, loaded_as, parse_dtype, random_network
 from kestrel_core.moondream.loading import parse_device as parse_device
 from kestrel_core.moondream.lora import Stacks
 from kestrel_core.moondream.model import Moondream
@@ -50,6 +50,7 @@ from kestrel_core.runtime.fast_paths import FastPaths
 from kestrel_core.runtime.graphs import Graphs
 from kestrel_core.runtime.kv_cache import KVCache
 from kestrel_core.runtime.memory import affordable_tokens, free_bytes, require_room_for_adapters
+from kestrel_core.runtime.memory import computing_bytes as computing_bytes
 from kestrel_core.runtime.rehearsal import compile_text
 from kestrel_core.runtime.timeline import Timeline
 from kestrel_core.runtime.torch_runtime import TorchRuntime, best_page_size
@@ -74,6 +75,8 @@ class LoadedModel:
     network: Moondream
     language: Language
     device: torch.device
+    folder: Path | None = None  # of the checkpoint
+    quantize: str = "off"  # int4: it is packed; on a CPU fp8 or int4: its weights are rounded
     flashinfer: Thread | None = None  # compiles it, where that was begun already
 
     @cached_property
@@ -226,10 +229,10 @@ def _runtime(
     timeline: Timeline,
 ) -> TorchRuntime | CudaRuntime:
     network, on_cuda = model.network, model.device.type == "cuda"
-    tokens = wanted_tokens(config, max_context)
-    encoder, forward = None, None
+    tokens, encoder, forward = wanted_tokens(config, max_context), None, None
     if on_cuda and config.runtime == "auto":
-        forward = model.fast_paths.text(config.compile)  # first, since it moves the weights in memory
+        model.fast_paths.quantise(config.quantize, config.scales_path, model.folder)
+        forward = model.fast_paths.text(config.compile, config.decode_kernels)  # first: it moves the weights
     stacks = _stacks(model, config) if has_adapters else None
     if on_cuda and config.runtime == "auto":
         batches = model.fast_paths.crop_batches(config.compile, config.vision_dtype, config.graphs)
@@ -245,7 +248,8 @@ def _runtime(
         timeline.mark("FlashInfer's compiler")
     if on_cuda:
         cell_bytes = KVCache.bytes_per_cell(network.config.text, network.text.wte.dtype)
-        tokens = affordable_tokens(tokens, max_context, cell_bytes, free_bytes(model.device))
+        computing = computing_bytes(network.config.text, config.max_step_tokens, model.quantize == "int4")
+        tokens = affordable_tokens(tokens, max_context, cell_bytes, free_bytes(model.device), computing)
     pages = num_pages(tokens, max_context, page_size)
     if encoder is None:
         refuse_what_is_required(model.device, config)
@@ -260,6 +264,7 @@ def _runtime(
         encoder,
         forward=forward,
         flashinfer=config.flashinfer,
+        decode_kernels=config.decode_kernels,
         graphs=Graphs.wanted(model.device, config.graphs, urgent=config.vision_pacing == "beside"),
         overlaps=overlaps is not False,
         stacks=stacks,
@@ -268,18 +273,17 @@ def _runtime(
     return runtime
 
 
-def _settled(
-    model: LoadedModel, config: RuntimeConfig, runtime: TorchRuntime | CudaRuntime
-) -> dict[str, str]:
+def _settled(model: LoadedModel, config: RuntimeConfig, runtime: object) -> dict[str, str]:
     weight, fast = model.network.text.wte, isinstance(runtime, CudaRuntime)
-    dtype = str(weight.dtype).removeprefix("torch.")
+    dtype, quantised = str(weight.dtype).removeprefix("torch."), model.fast_paths.quantised
     return {
         "model": config.model if config.model_path is None else Path(config.model_path).name,
         "generation": str(model.network.config.generation),
         "device": str(model.device),
         "dtype": dtype,
-        "vision_dtype": "float8" if fast and config.vision_dtype == "fp8" else dtype,
-        "kernels": model.fast_paths.fused(config.compile).name if fast else "torch",
+        "vision_dtype": "float8" if fast and "fp8" in (config.vision_dtype, quantised) else dtype,
+        "quantize": quantised if fast else model.quantize,
+        "kernels": model.fast_paths.fused(config.compile, config.decode_kernels).name if fast else "torch",
     }
 
 
@@ -334,7 +338,7 @@ def _load(
         verify_weights(path, progress)
     num_threads = LOADING_THREADS if config.quick_start and device.type == "cuda" else 1
     return load_model(
-        path, tokenizer, device, dtype, default, progress, timeline=timeline, num_threads=num_threads
+        path, tokenizer, device, dtype, default, progress, config.quantize, timeline, num_threads
     )
 
 
@@ -345,6 +349,7 @@ def load_model(
     dtype: torch.dtype,
     default: MoondreamConfig | None = None,
     progress: Progress | None = None,
+    quantize: str = "off",
     timeline: Timeline | None = None,
     num_threads: int = 1,
 ) -> LoadedModel:
@@ -353,8 +358,9 @@ def load_model(
     words = Tokenizer.from_file(tokenizer or _folder(path) / "tokenizer.json", config)
     if timeline is not None:
         timeline.mark("tokenizer")
-    network = load_network(path, config, device, dtype, progress, num_threads=num_threads)
-    return LoadedModel(network, Language(config, words), device)
+    network = load_network(path, config, device, dtype, progress, quantize, num_threads)
+    settled = loaded_as(quantize, config, device, dtype)
+    return LoadedModel(network, Language(config, words), device, _folder(path), settled)
 
 
 def _random_model(
@@ -366,8 +372,9 @@ def _random_model(
 ) -> LoadedModel:
     path = tokenizer or (_folder(Path(config.model_path)) / "tokenizer.json" if config.model_path else None)
     words = Tokenizer.from_file(path, shape) if path is not None else Tokenizer.of_bytes(shape)
-    network = random_network(shape, device, dtype, config.seed)
-    return LoadedModel(network, Language(shape, words), device)
+    network = random_network(shape, device, dtype, config.seed, config.quantize)
+    settled = loaded_as(config.quantize, shape, device, dtype)
+    return LoadedModel(network, Language(shape, words), device, quantize=settled)
 
 
 def _folder(checkpoint: Path) -> Path:

@@ -33,8 +33,10 @@ CHOICES = {
     "flashinfer": SWITCH,
     "cuda_graphs": SWITCH,
     "compile": SWITCH,
+    "decode_kernels": ("off", "attention", "products", "early"),
     "vision_dtype": ("auto", "fp8"),
     "vision_pacing": ("off", "slices", "beside"),
+    "quantize": ("off", "fp8", "int4"),
 }
 YES_OR_NO = {"1": True, "true": True, "0": False, "false": False}
 
@@ -93,6 +95,11 @@ class RuntimeConfig:
     compile: str = _option(
         "auto", "fused and compiled kernels: auto (where they win, on CUDA), off, or required"
     )
+    decode_kernels: str = _option(
+        "off",
+        "kernels of our own for steps of few rows (CUDA), each with those before it: attention, products, or "
+        "early (launched before the last has ended: Hopper); off: as for many rows",
+    )
     vision_dtype: str = _option("auto", "auto (as dtype), or fp8: pictures are encoded in 8 bits (CUDA)")
     vision_pacing: str = _option(
         "off",
@@ -102,6 +109,14 @@ class RuntimeConfig:
     picture_steps: int = _option(
         20,
         "steps over which pacing spreads what waits: with more, pauses are shorter and pictures take longer",
+    )
+    quantize: str = _option(
+        "off",
+        "off, fp8 (pictures and text in 8 bits, CUDA from 8.9 on), or int4 (weights in 4 and 8 bits, for "
+        "small GPUs)",
+    )
+    scales_path: str | None = _option(
+        None, "fp8: the scales that kestrel quantize wrote, where they are not beside the checkpoint"
     )
     skills: str | None = _option(None, "skills of your own: module:name or file.py:name, by comma")
     adapters: str | None = _option(

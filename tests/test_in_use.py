@@ -4,6 +4,8 @@ The device half runs on a CPU here, as if it were a CUDA device. `tests/gpu` has
 """
 
 import sys
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +20,8 @@ from kestrel_core.loop.step import Kind, Readout, Running, Span, StepPlan
 from kestrel_core.moondream.fast_text import FastText
 from kestrel_core.moondream.ops import plain
 from kestrel_core.moondream.ops.choose import choose_fused
-from kestrel_core.protocol.errors import EngineFailed
+from kestrel_core.protocol.errors import BadCheckpoint, EngineFailed, InvalidRequest
+from kestrel_core.runtime import quantising
 from kestrel_core.runtime.attention import sdpa
 from kestrel_core.runtime.attention.choose import choose_attention
 from kestrel_core.runtime.graphs import Graphs, Work
@@ -99,12 +102,57 @@ def test_an_engine_on_a_cpu_says_that_it_is_one() -> None:
         "device": "cpu",
         "dtype": "float32",
         "vision_dtype": "float32",
+        "quantize": "off",
         "kernels": "torch",
         "runtime": "torch",
         "attention": "sdpa",
         "graphs": "off",
         "adapters": "8 x rank 32, 23 MiB",
     }
+    engine.close()
+
+
+@pytest.fixture
+def wide_model(monkeypatch: pytest.MonkeyPatch) -> LoadedModel:
+    """One whose widths float8 products take, in 16 bits."""
+    monkeypatch.setattr(build, "free_bytes", lambda device: 2**40)
+    monkeypatch.setattr(quantising, "capability", lambda network: (9, 0))
+    config = tiny_config(2, vocab_size=300)
+    config = replace(config, vision=replace(config.vision, enc_ff_dim=32))
+    network = tiny_model(config, dtype=torch.bfloat16)
+    return LoadedModel(network, Language(config, Tokenizer.of_bytes(config)), CUDA)
+
+
+@pytest.mark.filterwarnings("ignore:mkldnn_matmul failed:UserWarning")
+@pytest.mark.parametrize("kind", ["fp8", "int4"])
+def test_an_engine_computes_in_few_bits_and_says_so(wide_model: LoadedModel, kind: str) -> None:
+    engine = assemble_engine(wide_model, configured(quantize=kind, compile="off"))
+    vision_dtype = "float8" if kind == "fp8" else "bfloat16"
+    assert (engine.in_use()["quantize"], engine.in_use()["vision_dtype"]) == (kind, vision_dtype)
+    assert engine.runtime.launch(ONE_STEP).collect()[1].finite
+    assert all(block.attn.qkv.weight.numel() == 0 for block in wide_model.network.text.blocks)
+    engine.close()
+    with pytest.raises(EngineFailed, match=f"packed as {kind} already"):
+        assemble_engine(wide_model, configured())
+
+
+@pytest.mark.filterwarnings("ignore:mkldnn_matmul failed:UserWarning")
+def test_scales_are_taken_from_the_file_that_is_named(wide_model: LoadedModel, tmp_path: Path) -> None:
+    with pytest.raises(InvalidRequest, match="no such file; kestrel quantize writes it"):
+        assemble_engine(wide_model, configured(quantize="fp8", scales_path="nowhere.json"))
+    (tmp_path / "kestrel_scales.json").write_text("{}")
+    beside = LoadedModel(wide_model.network, wide_model.language, CUDA, tmp_path)
+    with pytest.raises(BadCheckpoint, match="holds no scales"):
+        assemble_engine(beside, configured(quantize="fp8"))
+
+
+def test_an_old_gpu_serves_without_float8(
+    wide_model: LoadedModel, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(quantising, "capability", lambda network: (8, 0))
+    engine = assemble_engine(wide_model, configured(quantize="fp8"))
+    assert engine.in_use()["quantize"] == "off"
+    assert "compute capability is 8.0" in caplog.text
     engine.close()
 
 

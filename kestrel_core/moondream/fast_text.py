@@ -6,6 +6,9 @@ one product. Matrices that are multiplied together are stored together, and the 
 views of them. Adapters take four launches more, two before each sum of products that they are added to.
 """
 
+from collections.abc import Callable
+from copy import copy
+
 import torch
 from torch import Tensor, nn
 
@@ -31,12 +34,26 @@ PACKED_TOKENS = 256
 class FastText:
     """A `Forward` over the weights of a text model. In bfloat16 it never waits for the device."""
 
-    def __init__(self, text: Text, fused: Fused) -> None:
-        self._fused = fused
+    def __init__(
+        self, text: Text, fused: Fused, make_block: "Callable[[Block], FastTextBlock] | None" = None
+    ) -> None:
+        """`make_block` makes other blocks than those of this module."""
+        self.fused = fused
         self._blocks = [
-            FastTextBlock(block, text.config, fused) for block in text.blocks if isinstance(block, Block)
+            make_block(block) if make_block is not None else FastTextBlock(block, text.config, fused)
+            for block in text.blocks
+            if isinstance(block, Block)
         ]
         self._tables = make_rotary_tables(text.config, text.wte.device)
+
+    def computed_by(self, fused: Fused) -> "FastText":
+        """The same weights with these kernels."""
+        if fused is self.fused:
+            return self
+        other = copy(self)
+        other.fused = fused
+        other._blocks = [block.computed_by(fused) for block in self._blocks]
+        return other
 
     def __call__(
         self, x: Tensor, positions: Tensor, attend: Attend, adapters: AdapterRows | None = None
@@ -44,7 +61,7 @@ class FastText:
         y, pairs = None, None
         for block in self._blocks:
             x, y, pairs = block(x, y, pairs, positions, self._tables, attend, adapters)
-        return self._fused.add_norm(x, y, pairs, None)[0]
+        return self.fused.add_norm(x, y, pairs, None)[0]
 
 
 class FastTextBlock:
@@ -60,10 +77,19 @@ class FastTextBlock:
         self._tau = None
         if attn.tau is not None:
             self._tau = TauWeights(torch.cat((attn.tau.wq, attn.tau.wv)), attn.tau.alpha)
-        beside = block.mlp.fc1 if isinstance(block.mlp, MLP) else block.mlp.router
-        self._weight, self._bias = pack(attn.qkv, beside)
         bias: Tensor = attn.proj.bias
         self._out_bias = bias + block.mlp.fc2.bias if isinstance(block.mlp, MLP) else bias
+        self._take_weights(block)
+
+    def _take_weights(self, block: Block) -> None:
+        attn = block.attn
+        beside = block.mlp.fc1 if isinstance(block.mlp, MLP) else block.mlp.router
+        self._weight, self._bias = pack(attn.qkv, beside)
+
+    def computed_by(self, fused: Fused) -> "FastTextBlock":
+        other = copy(self)
+        other._fused = fused
+        return other
 
     def __call__(
         self,
@@ -78,7 +104,7 @@ class FastTextBlock:
         mlp, fused = self._mlp, self._fused
         x, h = fused.add_norm(x, y, pairs, self._norm)
         adapters = StepAdapters(rows, self._layer) if rows is not None else None
-        low = None
+        low, routed = None, None
         if adapters is None and isinstance(mlp, MLP) and len(h) > PACKED_TOKENS:
             mixed, _ = self._mix(self._qkv(h), 0, positions, tables, attend)
             inner = gelu_linear(h, mlp.fc1)
@@ -87,6 +113,8 @@ class FastTextBlock:
             packed = fused.linear(h, self._weight, self._bias)
             if adapters is not None:  # they come before GELU, which is no part of this product
                 low = self._adapt_first(packed, h, adapters)
+            if not isinstance(mlp, MLP):  # long before the experts, whose weights can then be fetched early
+                routed = fused.route(packed[:, self._qkv.out_features :], mlp.experts_per_token)
             mixed, inner = self._mix(packed, inner_dim, positions, tables, attend)
         mixed, proj = mixed.flatten(1), self._proj.weight
         if isinstance(mlp, MLP):
@@ -95,10 +123,9 @@ class FastTextBlock:
             y = fused.linear(mixed, proj, self._out_bias)
         if adapters is not None and low is not None:
             self._adapt_second(y, mixed, inner, low, adapters)
-        if isinstance(mlp, MLP):
+        if isinstance(mlp, MLP) or routed is None:
             return x, y, None
-        ids, weights = fused.route(packed[:, self._qkv.out_features :], mlp.experts_per_token)
-        return x, y, fused.experts(h, ids, weights, mlp.fc1.weight, mlp.fc2.weight, adapters)
+        return x, y, fused.experts(h, *routed, mlp.fc1.weight, mlp.fc2.weight, adapters)
 
     def _adapt_first(self, packed: Tensor, h: Tensor, adapters: StepAdapters) -> Tensor:
         """All that adapters make of h is begun here; returns what is left for the second matrices."""

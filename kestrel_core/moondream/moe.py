@@ -15,6 +15,9 @@ class Experts(nn.Module):
         super().__init__()
         self.weight = nn.Parameter(torch.empty(num_experts, out_dim, in_dim))
 
+    def forward(self, h: Tensor, index: int) -> Tensor:
+        return F.linear(h, self.weight[index])
+
 
 class MoE(nn.Module):
     def __init__(self, dim: int, config: MoEConfig) -> None:
@@ -31,11 +34,11 @@ class MoE(nn.Module):
 
     def expert(self, index: int, h: Tensor, tokens: Tensor, adapt: Adapt) -> Tensor:
         """Expert `index` for rows h, which are these tokens of the step."""
-        both = adapt("expert_fc1", h, F.linear(h, self.fc1.weight[index]), tokens, index)
+        both = adapt("expert_fc1", h, self.fc1(h, index), tokens, index)
         activation, gate = both.chunk(2, dim=-1)
         # The exact GELU here, while dense blocks have the tanh form. The gate is centred at 1, not at 0.
         inner = F.gelu(activation) * (gate + 1.0)
-        return adapt("expert_fc2", inner, F.linear(inner, self.fc2.weight[index]), tokens, index)
+        return adapt("expert_fc2", inner, self.fc2(inner, index), tokens, index)
 
     def forward(self, h: Tensor, adapt: Adapt = no_adapters) -> Tensor:
         ids, weights = self.route(h)

@@ -36,6 +36,7 @@ from kestrel_core.runtime.page_tables import PageTables
 from kestrel_core.runtime.put_off import PutOff
 from kestrel_core.runtime.readouts.batched import Form
 from kestrel_core.runtime.readouts.captured import FIRST_READ, CapturedReadouts, SamplesInFlight
+from kestrel_core.runtime.readouts.choose import choose_token_readout
 from kestrel_core.runtime.rehearsal import largest_step
 from kestrel_core.runtime.staging import Arrays, Field, Staging, send
 from kestrel_core.runtime.timeline import Timeline
@@ -63,6 +64,7 @@ class CudaRuntime:
         *,
         forward: Forward | None = None,
         flashinfer: str = "auto",
+        decode_kernels: str = "off",
         graphs: Graphs | None = None,
         overlaps: bool = True,
         stacks: Stacks | None = None,
@@ -81,7 +83,7 @@ class CudaRuntime:
         self._on_cuda = weight.is_cuda
         self._prefix = model.config.image_prefix_length
         self._kv_cache = KVCache(config, num_pages, page_size, weight.device, weight.dtype)
-        self._attention = choose_attention(self._kv_cache, config, max_context, flashinfer)
+        self._attention = choose_attention(self._kv_cache, config, max_context, flashinfer, decode_kernels)
         self._page_tables = PageTables(page_size)
         self._graphs = graphs
         self._max_captured = self._attention.max_captured if graphs is not None else 0
@@ -104,7 +106,8 @@ class CudaRuntime:
         )
         self._inputs = self._staging.tensors
         self._feeds = Feeds(model, max_batch, max_rows)
-        self._readouts = CapturedReadouts(model, self._feeds, self._inputs)
+        read_tokens = choose_token_readout(model, forward, decode_kernels)
+        self._readouts = CapturedReadouts(model, self._feeds, self._inputs, read_tokens)
         self._pictures = self._feeds.blank_images(max_images)
         self._image_positions = torch.arange(self._prefix, device=weight.device).repeat(max_images)
         self._buckets = [self._make_bucket(*size) for size in sizes]  # in use, the smaller ones first

@@ -1,16 +1,24 @@
 """Faster ways to compute a network, made once for all engines over it, of which one computes at a time."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 from torch import Tensor
 
 from kestrel_core.moondream.fast_text import FastText
 from kestrel_core.moondream.fast_vision import FastVision
+from kestrel_core.moondream.few_bits_layers import is_packed
+from kestrel_core.moondream.few_bits_text import few_bits_text
+from kestrel_core.moondream.float8_text import float8_text
+from kestrel_core.moondream.float8_vision import float8_vision
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.ops.choose import choose_fused
+from kestrel_core.moondream.ops.choose_few_bits import choose_few_bits, choose_float8, choose_products
 from kestrel_core.moondream.ops.protocol import Fused
+from kestrel_core.moondream.scales import InputScales
 from kestrel_core.runtime.graphs import Graphs
 from kestrel_core.runtime.memory import affordable_crops, free_bytes
+from kestrel_core.runtime.quantising import find_scales, settle_quantize
 from kestrel_core.runtime.vision.crop_batches import CropBatches
 
 
@@ -20,24 +28,46 @@ class FastPaths:
     def __init__(self, network: Moondream) -> None:
         self._network = network
         self._device = network.text.wte.device
-        self._fused: dict[str, Fused] = {}
+        self._fused: dict[tuple[str, str], Fused] = {}
         self._text: FastText | None = None
         self._batches: dict[tuple[str, str, str], CropBatches] = {}
+        self._scales: InputScales | None = None
+        self._vision: FastVision | None = None  # in float8 with these scales
+        self.quantised = "int4" if is_packed(network) else "off"  # or fp8
 
-    def fused(self, compile: str) -> Fused:
+    def quantise(self, kind: str, scales: str | None, folder: Path | None) -> None:
+        """Settle in how many bits all engines over this network compute: the first says it, since the
+        network's own matrices are given up. `scales` is the file that is named, `folder` may have one.
+        """
+        settled = settle_quantize(kind, self.quantised, self._network)
+        if settled == "fp8" and self._scales is None:
+            self._scales = find_scales(self._network, scales, folder)
+        self.quantised = settled
+
+    def fused(self, compile: str, decode_kernels: str = "off") -> Fused:
         """Kernels of our own, or plain torch. What the choice costs is said once."""
-        if compile not in self._fused:
-            self._fused[compile] = choose_fused(self._device, compile)
-        return self._fused[compile]
+        options = compile, decode_kernels
+        if options not in self._fused:
+            self._fused[options] = choose_fused(self._device, *options)
+        return self._fused[options]
 
-    def text(self, compile: str) -> FastText | None:
+    def text(self, compile: str, decode_kernels: str = "off") -> FastText | None:
         """None: the network's own forward. Otherwise the network's matrices become views of packed ones."""
-        if compile == "off":
+        if compile == "off" and self.quantised == "off":
             return None
-        fused = self.fused(compile)
+        fused = self.fused(compile, decode_kernels)
         if self._text is None:
-            self._text = FastText(self._network.text, fused)
-        return self._text
+            self._text = self._make_text(fused)
+        return self._text.computed_by(fused)
+
+    def _make_text(self, fused: Fused) -> FastText:
+        text = self._network.text
+        if self._scales is not None:
+            ops = choose_float8(fused, self._device, text.wte.dtype)
+            return float8_text(text, ops, self._scales, free=True)
+        if self.quantised == "int4":
+            return few_bits_text(text, choose_few_bits(fused), "int4", free=True)
+        return FastText(text, fused)
 
     def crop_batches(self, compile: str, vision_dtype: str, cuda_graphs: str) -> CropBatches:
         options = (compile, vision_dtype, cuda_graphs)
@@ -52,6 +82,15 @@ class FastPaths:
         return self._batches[options]
 
     def _encode(self, compile: str, vision_dtype: str) -> Callable[[Tensor], Tensor] | None:
+        if self._scales is not None:
+            return self._float8_vision(compile, self._scales)
         if compile == "off" and vision_dtype != "fp8":
             return None
         return FastVision(self._network.vision, self.fused(compile), float8=vision_dtype == "fp8")
+
+    def _float8_vision(self, compile: str, scales: InputScales) -> FastVision:
+        if self._vision is None:
+            vision, fused = self._network.vision, self.fused(compile)
+            products = choose_products(fused, self._device, vision.pos_emb.dtype)
+            self._vision = float8_vision(vision, fused, products, scales, free=True)
+        return self._vision

@@ -5,10 +5,11 @@ import sys
 
 import torch
 
-from kestrel_core.moondream.config import VisionConfig
+from kestrel_core.moondream.config import TextConfig, VisionConfig
 from kestrel_core.protocol.errors import BadCheckpoint, InvalidRequest
 from kestrel_core.runtime.vision.crop_batches import MAX_BATCH_CROPS
 
+COMPUTING_BYTES = 2**30
 SLACK_BYTES = 2**28  # steps of all kinds made the allocator grow by 250 MiB in ten minutes on an H200
 
 
@@ -43,12 +44,14 @@ def affordable_crops(vision: VisionConfig, free: int) -> int:
     return max(1, min(MAX_BATCH_CROPS, free // (10 * 2 * numbers)))
 
 
-def affordable_tokens(wanted: int, max_context: int, cell_bytes: int, free: int) -> int:
+def affordable_tokens(
+    wanted: int, max_context: int, cell_bytes: int, free: int, computing: int = COMPUTING_BYTES
+) -> int:
     """The positions of the KV cache: as many as are wanted and fit.
 
-    A fifth of the free bytes, and at least a GiB, is left for computing.
+    A fifth of the free bytes, and at least what computing takes, is left for it.
     """
-    fitting = int(free - max(free / 5, 2**30)) // cell_bytes
+    fitting = int(free - max(free / 5, computing)) // cell_bytes
     if fitting < max_context:
         raise BadCheckpoint(
             f"the KV cache of one sequence of {max_context:,} positions needs "
@@ -56,6 +59,21 @@ def affordable_tokens(wanted: int, max_context: int, cell_bytes: int, free: int)
             "free; lower max_context or free some memory"
         )
     return min(wanted, fitting)
+
+
+def computing_bytes(text: TextConfig, step_tokens: int, small: bool) -> int:
+    """What the largest step may take beside weights and KV: a GiB, unless a small GPU has to count.
+
+    There it is what a block has in memory for each position at once, and half as much again; one matrix
+    unpacked; and a sixteenth of a GiB for FlashInfer, graphs and the readouts. All in 16 bits.
+    """
+    if not small:
+        return COMPUTING_BYTES
+    columns = text.qkv_dim + 2 * text.ff_dim + 6 * text.dim
+    matrix = (text.qkv_dim + text.ff_dim) * text.dim
+    if text.moe is not None:  # pairs go in and come out, and their activations lie between
+        columns += text.moe.experts_per_token * (text.dim + text.moe.expert_inner_dim)
+    return min(COMPUTING_BYTES, 3 * step_tokens * columns + 2 * matrix + 2**26)
 
 
 def require_room_for_adapters(max_adapters: int, max_rank: int, num_bytes: int, free: int) -> None:

@@ -3,10 +3,15 @@ import torch
 from random_adapters import MAX_ADAPTERS, MAX_RANK, empty_stacks
 from tiny import tiny_config
 
-from kestrel_core.moondream.config import MOONDREAM2, MOONDREAM3
+from kestrel_core.moondream.config import MOONDREAM2, MOONDREAM3, MoondreamConfig
 from kestrel_core.moondream.lora import Stacks
 from kestrel_core.protocol.errors import BadCheckpoint, InvalidRequest
-from kestrel_core.runtime.memory import affordable_crops, affordable_tokens, require_room_for_adapters
+from kestrel_core.runtime.memory import (
+    affordable_crops,
+    affordable_tokens,
+    computing_bytes,
+    require_room_for_adapters,
+)
 
 
 def test_the_kv_cache_is_cut_to_what_the_device_has_left() -> None:
@@ -40,3 +45,13 @@ def test_adapters_leave_half_of_the_memory_to_the_rest() -> None:
     require_room_for_adapters(8, 32, needed, 2 * needed)
     with pytest.raises(InvalidRequest, match=r"8 adapters of rank 32 need .* lower max_adapters or"):
         require_room_for_adapters(8, 32, needed, 2 * needed - 2)
+
+
+@pytest.mark.parametrize(("config", "gigabytes", "weights"), [(MOONDREAM2, 3, 1.72), (MOONDREAM3, 8, 5.57)])
+def test_a_small_gpu_holds_one_context(config: MoondreamConfig, gigabytes: int, weights: float) -> None:
+    """With steps of 1,024 positions, and half a GB for CUDA itself."""
+    text, cell_bytes = config.text, 196_608
+    free = int((gigabytes - 0.5 - weights) * 1e9)
+    computing = computing_bytes(text, 1024, small=True)
+    assert computing < computing_bytes(text, 1024, small=False) == 2**30
+    assert affordable_tokens(10**6, text.max_context, cell_bytes, free, computing) >= text.max_context

@@ -20,7 +20,7 @@ from kestrel_tools.commands import main
 from kestrel_tools.reference import judge
 from kestrel_tools.scenes.answers import Answer, EngineAnswers
 from kestrel_tools.scenes.asking import SETTINGS, Asked
-from kestrel_tools.scenes.choices import NEAR, check
+from kestrel_tools.scenes.choices import NEAR, check, near_of
 from kestrel_tools.scenes.pictures import NewPictures, new_picture
 from kestrel_tools.scenes.record import Record, Recorded, Recording
 from kestrel_tools.scenes.verdict import Verdict
@@ -303,3 +303,7 @@ def test_a_reference_that_gives_no_numbers_proves_nothing() -> None:
 
 def test_settings_of_a_record_are_those_that_were_asked_with(record: Path) -> None:
     assert Record(record).settings == SETTINGS
+
+
+def test_few_bits_are_allowed_more() -> None:
+    assert near_of("bfloat16", "off") == 4 < near_of("bfloat16", "fp8") < near_of("bfloat16", "int4")

@@ -21,6 +21,7 @@ from kestrel_tools.doctor.options import DoctorOptions
 from kestrel_tools.finetune.options import EvalLinesOptions, FinetuneOptions
 from kestrel_tools.options import add_command, read_options
 from kestrel_tools.parity.options import ParityOptions
+from kestrel_tools.quantize.options import QuantizeOptions
 from kestrel_tools.scenes.options import ChoicesOptions, EvalOptions
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 # They may differ, and must not change an answer.
 DEVICE_HALF = ("runtime", "flashinfer", "cuda_graphs", "compile", "vision_pacing")
+ROUNDED = ("quantize", "scales_path")  # changes answers by rounding, which the judge allows for
+QUANTIZE_READS = ("revision", "tokenizer_path", "weights", "seed", "device", "dtype")
 TRAINING_READS = (
     "model",
     "model_path",
@@ -43,7 +46,7 @@ DOCTOR_CHOOSES = ("model", "model_path", "device")  # where nobody says
 
 
 def add_parity(commands: "Commands") -> None:
-    add_engine_options(add_command(commands, "parity", _parity, ParityOptions), DEVICE_HALF)
+    add_engine_options(add_command(commands, "parity", _parity, ParityOptions), (*DEVICE_HALF, *ROUNDED))
 
 
 def add_bench(commands: "Commands") -> None:
@@ -126,6 +129,18 @@ def _finetune(options: argparse.Namespace, console: Console) -> int:
     return 0
 
 
+def add_quantize(commands: "Commands") -> None:
+    add_engine_options(add_command(commands, "quantize", _quantize, QuantizeOptions), QUANTIZE_READS)
+
+
+def _quantize(options: argparse.Namespace, console: Console) -> int:
+    from kestrel_tools.quantize.command import quantize
+
+    quantize(read_options(QuantizeOptions, options), engine_config(options), console)
+    return 0
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """The whole command line of a checkout that is not installed, and so has no entry points."""
-    return command_line.main(arguments, more=(add_parity, add_bench, add_eval, add_doctor, add_finetune))
+    more = (add_parity, add_bench, add_eval, add_doctor, add_finetune, add_quantize)
+    return command_line.main(arguments, more=more)

@@ -23,6 +23,8 @@ from kestrel_core.protocol.errors import BadCheckpoint
 FLOATS = ("bfloat16", "float16", "float32", "float64")
 EXPERT_SCALES = {"fc1.weight": "up_scale", "fc2.weight": "down_scale"}
 
+Give = Callable[[nn.Module, str, Tensor], bool]
+
 LEGACY_NAMES = (
     ("vision_encoder.encoder.model.visual.patch_embed.linear.", "vision.patch_emb."),
     ("vision_encoder.encoder.model.visual.pos_embed", "vision.pos_emb"),
@@ -91,9 +93,13 @@ def load_weights(
     device: torch.device,
     dtype: torch.dtype,
     progress: Callable[[int, int], None] | None = None,
+    give: Give | None = None,
     num_threads: int = 1,
 ) -> None:
-    """Give every parameter its tensor, on `device` and in `dtype`. `progress`: bytes done, bytes in all."""
+    """Give every parameter its tensor, on `device` and in `dtype`. `progress`: bytes done, bytes in all.
+
+    `give` may give the model something else in a tensor's place, and says whether it did.
+    """
     stored = _by_name(checkpoint)
     shapes = {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
     parts = {name: _parts(name, shape, stored, config) for name, shape in shapes.items()}
@@ -120,7 +126,7 @@ def load_weights(
     if num_threads > 1:
         loaded = side_by_side(load, jobs, device, num_threads)
     for name, weight in loaded:
-        _assign(model, name, weight)
+        _assign(model, name, weight, give)
         done += weight.nbytes
         if progress is not None:
             progress(done, total)
@@ -154,13 +160,15 @@ def unpack_int4(packed: Tensor, scale: Tensor, zero_point: Tensor, out: Tensor) 
 
 
 @torch.no_grad()
-def random_weights(model: nn.Module, device: torch.device, dtype: torch.dtype, seed: int) -> None:
+def random_weights(
+    model: nn.Module, device: torch.device, dtype: torch.dtype, seed: int, give: Give | None = None
+) -> None:
     """Weights that keep activations of order one through any number of layers, for benchmarks and tests."""
     generator = torch.Generator(device).manual_seed(seed)
     for name, shape in [(name, parameter.shape) for name, parameter in model.named_parameters()]:
         mean, std = _spread(name, shape, model)
         weight = torch.empty(shape, device=device, dtype=dtype).normal_(mean, std, generator=generator)
-        _assign(model, name, weight)
+        _assign(model, name, weight, give)
 
 
 def _spread(name: str, shape: torch.Size, model: nn.Module) -> tuple[float, float]:
@@ -177,7 +185,9 @@ def _spread(name: str, shape: torch.Size, model: nn.Module) -> tuple[float, floa
     return 0.0, std
 
 
-def _assign(model: nn.Module, name: str, weight: Tensor) -> None:
+def _assign(model: nn.Module, name: str, weight: Tensor, give: Give | None) -> None:
+    if give is not None and give(model, name, weight):
+        return
     owner, _, leaf = name.rpartition(".")
     setattr(model.get_submodule(owner), leaf, nn.Parameter(weight, requires_grad=False))
 

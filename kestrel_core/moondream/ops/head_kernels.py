@@ -8,6 +8,7 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from kestrel_core.moondream.ops.early_launch import LINE_BYTES, launch_options, prefetch, wait
 from kestrel_core.moondream.ops.protocol import Cells, Heads, RotaryTables, Rotated, TauWeights
 from kestrel_core.moondream.ops.routing_kernels import gelu
 
@@ -21,6 +22,24 @@ def gelu_tanh(x: tl.tensor) -> tl.tensor:
 
 
 @triton.jit
+def _content(row: tl.tensor, weights: tl.tensor, DIM: tl.constexpr, BLOCK: tl.constexpr) -> tl.tensor:
+    """GELU of the first columns of a row, times as many weights. All are asked for at once."""
+    at = tl.arange(0, BLOCK)
+    w = tl.load(weights + at, mask=at < DIM, other=0.0).to(tl.float32)
+    x = tl.load(row + at, mask=at < DIM, other=0.0)
+    return tl.sum(gelu(x.to(tl.float32)).to(x.dtype).to(tl.float32) * w, axis=0)
+
+
+@triton.jit
+def _angles(
+    position: tl.tensor, cos: tl.tensor, sin: tl.tensor, d: tl.tensor, HALF: tl.constexpr
+) -> tuple[tl.tensor, tl.tensor]:
+    c = tl.load(cos + position * HALF + d % HALF, mask=d < 2 * HALF, other=1.0)
+    s = tl.load(sin + position * HALF + d % HALF, mask=d < 2 * HALF, other=0.0)
+    return c, s
+
+
+@triton.jit
 def _rotate_heads(
     packed: tl.tensor,
     stride: tl.tensor,
@@ -29,6 +48,7 @@ def _rotate_heads(
     sin: tl.tensor,
     log: tl.tensor,
     partials: tl.tensor,
+    matrix: tl.tensor,
     alpha: tl.tensor,
     cells: tl.tensor,
     q: tl.tensor,
@@ -43,13 +63,36 @@ def _rotate_heads(
     HALF: tl.constexpr,
     GROUP: tl.constexpr,
     SPLITS: tl.constexpr,
+    TAU_DIM: tl.constexpr,
     HAS_CELLS: tl.constexpr,
     BLOCK_D: tl.constexpr,
     CHUNK: tl.constexpr,
+    LINE: tl.constexpr,
+    TAU_BLOCK: tl.constexpr,
+    EARLY: tl.constexpr,
 ) -> None:
+    """SPLITS: the parts of tau's content that were computed before, or 0 where TAU_DIM says how many columns
+    a program computes it from, for the one head that it has then. Both 0: no tau.
+    """
     token = tl.program_id(0).to(tl.int64)
     group = tl.program_id(1)
     first = group * GROUP  # the first head, counted over q, k and v
+    if EARLY and TAU_DIM > 0:
+        # Programs without a tau fetch what another one needs.
+        factor_row = tl.minimum(tl.where(first < HEADS, first, first - KV_HEADS), 2 * HEADS - 1)
+        ahead = tl.minimum(tl.arange(0, TAU_BLOCK // LINE) * LINE, TAU_DIM - 1)
+        prefetch(matrix + factor_row * TAU_DIM + ahead)
+    heads = first + tl.arange(0, GROUP)
+    d = tl.arange(0, BLOCK_D)
+    is_v = first >= HEADS + KV_HEADS
+    head = tl.minimum(tl.where(is_v, heads - HEADS - KV_HEADS, heads), HEADS - 1)  # of q or v, for its tau
+    if EARLY:  # what all layers of a step share was there long before
+        position = tl.load(positions + token)
+        place = tl.load(cells + token).to(tl.int64) if HAS_CELLS else token
+        c, s = _angles(position, cos, sin, d, HALF)
+        if SPLITS + TAU_DIM > 0:
+            spread = tl.load(alpha + head).to(tl.float32) * tl.load(log + position)
+    wait(EARLY)
     row = packed + token * stride
     if first >= HEADS + 2 * KV_HEADS:
         at = (group - (HEADS + 2 * KV_HEADS) // GROUP) * CHUNK + tl.arange(0, CHUNK)
@@ -60,21 +103,22 @@ def _rotate_heads(
             mask=at < inner_dim,
         )
     else:
-        position = tl.load(positions + token)
-        heads = first + tl.arange(0, GROUP)
-        d = tl.arange(0, BLOCK_D)
+        if not EARLY:
+            position = tl.load(positions + token)
         inside = (heads[:, None] >= 0) & (d[None, :] < HEAD_DIM)
         source = row + heads[:, None] * HEAD_DIM
         x = tl.load(source + d[None, :], mask=inside, other=0.0).to(tl.float32)
-        is_v = first >= HEADS + KV_HEADS
-        if SPLITS > 0:  # tau
+        if SPLITS + TAU_DIM > 0:  # tau
             if is_v or first < HEADS:
-                head = tl.where(is_v, heads - HEADS - KV_HEADS, heads)
                 column = tl.where(is_v, HEADS, 0) + head
                 content = tl.zeros((GROUP,), tl.float32)
                 for split in range(SPLITS):
                     content += tl.load(partials + (split * num_tokens + token) * (2 * HEADS) + column)
-                spread = tl.load(alpha + head).to(tl.float32) * tl.load(log + position)
+                if TAU_DIM > 0:
+                    of_head = tl.where(is_v, first - KV_HEADS, first) * TAU_DIM
+                    content += _content(row, matrix + of_head, TAU_DIM, TAU_BLOCK)
+                if not EARLY:
+                    spread = tl.load(alpha + head).to(tl.float32) * tl.load(log + position)
                 factor = 2.0 * tl.sigmoid(2.0 * content) - 1.0 + 0.5 + tl.sigmoid(spread)
             else:
                 factor = tl.full((GROUP,), 1.0, tl.float32)
@@ -83,18 +127,19 @@ def _rotate_heads(
             turning = inside & (d[None, :] < 2 * HALF)
             partner = tl.where(d < HALF, d + HALF, d - HALF)
             other = tl.load(source + partner[None, :], mask=turning, other=0.0).to(tl.float32)
-            if SPLITS > 0:
+            if SPLITS + TAU_DIM > 0:
                 other = other * factor[:, None]
-            c = tl.load(cos + position * HALF + d % HALF, mask=d < 2 * HALF, other=1.0)
-            s = tl.load(sin + position * HALF + d % HALF, mask=d < 2 * HALF, other=0.0)
+            if not EARLY:
+                c, s = _angles(position, cos, sin, d, HALF)
             x = x * c[None, :] + other * tl.where(d < HALF, -s, s)[None, :]
         if first < HEADS:
             out = q + token * (HEADS * HEAD_DIM) + heads[:, None] * HEAD_DIM + d[None, :]
             tl.store(out, x.to(q.dtype.element_ty), mask=inside)
         else:
-            place = tl.load(cells + token).to(tl.int64) if HAS_CELLS else token
-            head = (heads - HEADS) % KV_HEADS
-            offset = place * (KV_HEADS * HEAD_DIM) + head[:, None] * HEAD_DIM + d[None, :]
+            if not EARLY:
+                place = tl.load(cells + token).to(tl.int64) if HAS_CELLS else token
+            kv_head = (heads - HEADS) % KV_HEADS
+            offset = place * (KV_HEADS * HEAD_DIM) + kv_head[:, None] * HEAD_DIM + d[None, :]
             if is_v:
                 tl.store(v + offset, x.to(v.dtype.element_ty), mask=inside)
             else:
@@ -109,15 +154,23 @@ def rotate(
     tau: TauWeights | None,
     kv: Cells | None,
     inner_dim: int,
+    tau_inside: bool = False,
+    early: bool = False,
 ) -> Rotated:
+    """`tau_inside`: each head's program computes the content part of its tau, which few tokens are best
+    served with. Without, it is a product of its own before, as for many.
+    """
     num_tokens, (num_heads, num_kv_heads, head_dim) = len(packed), heads
     empty = packed.new_empty
     q = empty((num_tokens, num_heads, head_dim))
     k, v, cells = kv or (*empty((2, num_tokens, num_kv_heads, head_dim)), positions)
     inner = empty((num_tokens, inner_dim))
-    partials = tau_content(packed, tau.matrix) if tau is not None else packed
-    group = next(size for size in (8, 4, 2, 1) if num_heads % size == num_kv_heads % size == 0)
-    chunk = 1024
+    inside, before = (tau, None) if tau_inside else (None, tau)
+    partials = tau_content(packed, before.matrix) if before is not None else packed
+    sizes = (1,) if inside is not None else (8, 4, 2, 1)
+    group = next(size for size in sizes if num_heads % size == num_kv_heads % size == 0)
+    chunk, line = 1024, LINE_BYTES // packed.element_size()
+    tau_dim = 0 if inside is None else inside.matrix.shape[1]
     groups = (num_heads + 2 * num_kv_heads) // group + triton.cdiv(inner_dim, chunk)
     _rotate_heads[(num_tokens, groups)](
         packed,
@@ -125,6 +178,7 @@ def rotate(
         positions,
         *tables,
         partials,
+        packed if inside is None else inside.matrix,
         packed if tau is None else tau.alpha,
         cells,
         q,
@@ -138,11 +192,15 @@ def rotate(
         HEAD_DIM=head_dim,
         HALF=tables.cos.shape[1],
         GROUP=group,
-        SPLITS=0 if tau is None else len(partials),
+        SPLITS=0 if before is None else len(partials),
+        TAU_DIM=tau_dim,
         HAS_CELLS=kv is not None,
         BLOCK_D=triton.next_power_of_2(head_dim),
         CHUNK=chunk,
-        num_warps=4,
+        LINE=line,
+        TAU_BLOCK=max(line, triton.next_power_of_2(tau_dim)) if tau_dim else line,
+        num_warps=4 if inside is None else 8,
+        **launch_options(early),
     )
     return Rotated(q, k, v, inner)
 

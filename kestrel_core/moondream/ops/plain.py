@@ -42,6 +42,18 @@ def add_norm_float8(x: Tensor, y: Tensor | None, norm: Norm) -> tuple[Tensor, Sc
     return total, quantise(normed, gelu=False)
 
 
+def add_norm_fixed(
+    x: Tensor, y: Tensor | None, pairs: Pairs | None, norm: Norm, scale: float, keep: bool
+) -> tuple[Tensor, Tensor | None, Tensor]:
+    total, normed = add_norm(x, y, pairs, norm)
+    return total, normed if keep else None, round_float8(normed, scale, gelu=False)
+
+
+def round_float8(x: Tensor, scale: float, gelu: bool) -> Tensor:
+    wide = F.gelu(x.float(), approximate="tanh") if gelu else x.float()
+    return (wide / scale).clamp(-FLOAT8_MAX, FLOAT8_MAX).to(FLOAT8)
+
+
 def quantise(x: Tensor, gelu: bool) -> Scaled:
     wide = F.gelu(x.float(), approximate="tanh") if gelu else x.float()
     scales = wide.abs().amax(-1).clamp(min=1e-12) / FLOAT8_MAX
@@ -110,14 +122,14 @@ def experts(
     of_row, expert_of_row = adapters.rows.of_token[order // ids.shape[1]], ids.flatten()[order]
     x = h[order // ids.shape[1]]
     u = grouped_product(x, fc1, ends)
-    _adapt_pairs(u, x, of_row, expert_of_row, adapters.of("expert_fc1"))
+    adapt_pairs(u, x, of_row, expert_of_row, adapters.of("expert_fc1"))
     inner = geglu(u)
     values = grouped_product(inner, fc2, ends)
-    _adapt_pairs(values, inner, of_row, expert_of_row, adapters.of("expert_fc2"))
+    adapt_pairs(values, inner, of_row, expert_of_row, adapters.of("expert_fc2"))
     return Pairs(values, weights, invert(order))
 
 
-def _adapt_pairs(y: Tensor, x: Tensor, of_row: Tensor, expert_of_row: Tensor, low_rank: LowRank) -> None:
+def adapt_pairs(y: Tensor, x: Tensor, of_row: Tensor, expert_of_row: Tensor, low_rank: LowRank) -> None:
     """Add to each row of y what its adapter has for its expert. Asks the host."""
     num_experts = low_rank.a.shape[1]
     for key, members in grouped(torch.where(of_row > 0, of_row * num_experts + expert_of_row, 0)):

@@ -92,6 +92,16 @@ class Fused(Protocol):
 
     def add_norm_float8(self, x: Tensor, y: Tensor | None, norm: Norm) -> tuple[Tensor, Scaled]: ...
 
+    def add_norm_fixed(
+        self, x: Tensor, y: Tensor | None, pairs: Pairs | None, norm: Norm, scale: float, keep: bool
+    ) -> tuple[Tensor, Tensor | None, Tensor]:
+        """As `add_norm`, with the norm in float8, divided by `scale`, and with `keep` also as it is."""
+        ...
+
+    def round_float8(self, x: Tensor, scale: float, gelu: bool) -> Tensor:
+        """Numbers to float8, divided by `scale`, cut at its largest; with `gelu`, after the tanh GELU."""
+        ...
+
     def quantise(self, x: Tensor, gelu: bool) -> Scaled:
         """Rows [rows, dim] to float8, each scaled by its largest number; with `gelu`, after the tanh GELU."""
         ...

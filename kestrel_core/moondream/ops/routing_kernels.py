@@ -5,6 +5,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from kestrel_core.moondream.ops.early_launch import launch_options, wait
+
 
 @triton.jit
 def gelu(x: tl.tensor) -> tl.tensor:
@@ -21,7 +23,9 @@ def _route(
     TOP: tl.constexpr,
     BLOCK_E: tl.constexpr,
     BLOCK_TOP: tl.constexpr,
+    EARLY: tl.constexpr,
 ) -> None:
+    wait(EARLY)
     token = tl.program_id(0).to(tl.int64)
     expert = tl.arange(0, BLOCK_E)
     ranks = tl.arange(0, BLOCK_TOP)
@@ -40,7 +44,7 @@ def _route(
     tl.store(weights + token * TOP + ranks, shares.to(weights.dtype.element_ty), mask=ranks < TOP)
 
 
-def route(scores: Tensor, top: int) -> tuple[Tensor, Tensor]:
+def route(scores: Tensor, top: int, early: bool = False) -> tuple[Tensor, Tensor]:
     """The best experts of each row of scores and the softmax of theirs: int32 and `scores.dtype`."""
     num_tokens, num_experts = scores.shape
     ids = torch.empty((num_tokens, top), dtype=torch.int32, device=scores.device)
@@ -55,6 +59,7 @@ def route(scores: Tensor, top: int) -> tuple[Tensor, Tensor]:
         BLOCK_E=triton.next_power_of_2(num_experts),
         BLOCK_TOP=triton.next_power_of_2(top),
         num_warps=1,
+        **launch_options(early),
     )
     return ids, weights
 

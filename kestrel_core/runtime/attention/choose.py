@@ -1,4 +1,4 @@
-"""Which paged attention serves this device: FlashInfer's, or SDPA over copies."""
+"""Which paged attention serves this device: FlashInfer's, or SDPA over copies; for few rows perhaps ours."""
 
 import logging
 from threading import Thread
@@ -6,6 +6,7 @@ from threading import Thread
 import torch
 
 from kestrel_core.moondream.config import TextConfig
+from kestrel_core.moondream.ops.choose import launches_early
 from kestrel_core.protocol.errors import EngineFailed
 from kestrel_core.runtime.attention.protocol import PagedAttention
 from kestrel_core.runtime.kv_cache import KVCache
@@ -14,6 +15,25 @@ log = logging.getLogger("kestrel")
 
 
 def choose_attention(
+    kv_cache: KVCache, config: TextConfig, max_context: int, flashinfer: str, decode_kernels: str = "off"
+) -> PagedAttention:
+    """The one for many rows and spans, and before it ours for few, unless `decode_kernels` is off."""
+    chosen = _choose_for_many(kv_cache, config, max_context, flashinfer)
+    if decode_kernels == "off" or not kv_cache.k.is_cuda:
+        return chosen
+    try:
+        from kestrel_core.runtime.attention.few_rows import FewRowsAttention
+
+        early = launches_early(kv_cache.k.device, decode_kernels)
+        ours = FewRowsAttention(kv_cache, config, max_context, chosen, early)
+        ours.try_out()
+        return ours
+    except Exception as error:  # no kernel language, or none that compiles here
+        log.warning("serving few rows without attention of our own: %s: %s", type(error).__name__, error)
+    return chosen
+
+
+def _choose_for_many(
     kv_cache: KVCache, config: TextConfig, max_context: int, flashinfer: str
 ) -> PagedAttention:
     """FlashInfer's where it runs; else SDPA, with a warning that says what it costs.

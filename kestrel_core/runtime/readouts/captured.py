@@ -5,7 +5,7 @@ it, and is copied to the host, where `SamplesInFlight.collect` waits for it.
 """
 
 from bisect import insort
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +21,7 @@ from kestrel_core.runtime.readouts.batched import Asked, Form
 from kestrel_core.runtime.staging import Arrays, Field, send
 
 FIRST_READ = (1, 4, 16)  # numbers of rows that a quick start captures, beside the largest
+PLAIN = Form()  # tokens alone, greedily
 FORMS = [Form(sampled, region) for sampled in (False, True) for region in (False, True)]
 
 
@@ -45,8 +46,16 @@ class CapturedReadouts:
         """What `write` fills in, among the arrays that are staged for a step."""
         return batched.fields(max_rows) | {"read": (np.int64, (max_rows,))}
 
-    def __init__(self, model: Moondream, feeds: Feeds, inputs: Mapping[str, Tensor]) -> None:
+    def __init__(
+        self,
+        model: Moondream,
+        feeds: Feeds,
+        inputs: Mapping[str, Tensor],
+        read_tokens: Callable[[Tensor, Asked, Tensor, Tensor], None] | None = None,
+    ) -> None:
+        """`read_tokens` does all that the plainest form asks for, from states to feeds and results."""
         self._model = model
+        self._read_tokens = read_tokens
         self._feeds = feeds
         self._asked = Asked(*(inputs[name] for name in Asked._fields))
         self._read = inputs["read"]
@@ -94,7 +103,10 @@ class CapturedReadouts:
         for form in FORMS:
 
             def read(form: Form = form) -> None:
-                results.copy_(self._rows(asked, form))
+                if form == PLAIN and self._read_tokens is not None:
+                    self._read_tokens(self._states[:size], asked, self._feeds.rows, results)
+                else:
+                    results.copy_(self._rows(asked, form))
 
             self._captured[size, form] = graphs.capture(read)
         if size not in self.in_use:

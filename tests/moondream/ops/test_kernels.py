@@ -9,6 +9,7 @@ from types import ModuleType
 
 import pytest
 import torch
+from float8_numbers import same_float8
 from torch import Tensor
 
 from kestrel_core.moondream.config import TextConfig
@@ -32,14 +33,6 @@ def kernels() -> Iterator[ModuleType]:
 
 def randn(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed))
-
-
-def same_float8(ours: Tensor, expected: Tensor) -> bool:
-    """But for two faults of the interpreter: it forgets the carry of a number that rounds up to a power of
-    two, and cuts off the smallest instead of rounding them. The device does neither."""
-    wide, right = ours.float(), expected.float()
-    excused = (2 * wide == right) | ((wide - right).abs() <= 2**-9)
-    return bool(((wide == right) | excused).all() and (wide == right).float().mean() > 0.9)
 
 
 def norm_of(dim: int) -> Norm:

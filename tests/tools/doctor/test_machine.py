@@ -10,7 +10,7 @@ import pyvips
 
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.intake.images import ACCEPTED
-from kestrel_tools.doctor import machine
+from kestrel_tools.doctor import machine, model
 from kestrel_tools.doctor.facts import (
     DOWNLOAD_BYTES,
     GpuFacts,
@@ -141,3 +141,9 @@ def test_a_format_that_is_decoded_wrongly_is_named(tmp_path: Path) -> None:
     assert finding.verdict is Verdict.FAULT
     assert "GIF (BadImage" in finding.found and "PNG (its colours are 128 of 255 away)" in finding.found
     assert "JPEG" not in finding.found
+
+
+def test_what_int4_needs_is_counted() -> None:
+    two = RuntimeConfig(model="moondream2", quantize="int4", step_tokens=1024)
+    assert 2.2e9 < model.weights_bytes(two) + model.work_bytes(two) < 2.5e9
+    assert model.work_bytes(replace(two, quantize="off")) == machine.WORK_BYTES

@@ -4,6 +4,7 @@ The pace is the device's in the same run: a copy for bytes (read and written bot
 product of two matrices in the model's dtype. What a stage needs is counted off the network's parameters.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from statistics import median
@@ -12,9 +13,11 @@ from typing import NamedTuple
 
 import torch
 from rich.console import Console
+from torch import nn
 
 from kestrel_core.build import LoadedModel, open_model
 from kestrel_core.config import RuntimeConfig
+from kestrel_core.moondream.few_bits_layers import PackedExperts, PackedLinear
 from kestrel_core.moondream.text import Text
 from kestrel_core.moondream.vision import Vision
 from kestrel_tools.bench.results import Row
@@ -92,6 +95,24 @@ def _wait(device: torch.device) -> None:
         torch.cuda.synchronize(device)
 
 
+class Weights(NamedTuple):
+    shape: tuple[int, ...]
+    nbytes: int
+
+    @property
+    def numel(self) -> int:
+        return math.prod(self.shape)
+
+
+def weights_of(module: nn.Module) -> dict[str, Weights]:
+    """Parameters by name, and matrices that are packed in few bits."""
+    found = {name: Weights(tuple(p.shape), p.nbytes) for name, p in module.named_parameters()}
+    for name, layer in module.named_modules():
+        if isinstance(layer, (PackedLinear, PackedExperts)):
+            found[f"{name}.weight"] = Weights(layer.packed.shape, layer.packed.nbytes)
+    return found
+
+
 def decode_bytes(text: Text, batch: int, context: int) -> float:
     """Bytes read in one step: all weights, the experts that are likely chosen, all keys and values.
 
@@ -99,10 +120,10 @@ def decode_bytes(text: Text, batch: int, context: int) -> float:
     """
     config = text.config
     total = 0.0
-    for name, weight in text.named_parameters():
+    for name, weight in weights_of(text).items():
         if name == "wte":
-            total += batch * weight[0].nbytes
-        elif weight.dim() == 3:
+            total += batch * weight.nbytes / len(text.wte)
+        elif len(weight.shape) == 3:
             assert config.moe is not None
             chosen = config.moe.experts_per_token / config.moe.num_experts
             total += weight.nbytes * (1 - (1 - chosen) ** batch)
@@ -116,23 +137,23 @@ def prefill_flops(text: Text, requests: int, image: int, words: int) -> float:
     """FLOPs of prompts: `image` positions that all see each other, `words` that see what is before them."""
     config, tokens = text.config, image + words
     linear = 0.0
-    for name, weight in text.named_parameters():
-        if weight.dim() == 1 or name.startswith(("wte", "lm_head")):
+    for name, weight in weights_of(text).items():
+        if len(weight.shape) == 1 or name.startswith(("wte", "lm_head")):
             continue
         used = 1.0
-        if weight.dim() == 3:
+        if len(weight.shape) == 3:
             assert config.moe is not None
             used = config.moe.experts_per_token / config.moe.num_experts
-        linear += 2 * weight.numel() * used
+        linear += 2 * weight.numel * used
     pairs = image**2 + sum(image + word + 1 for word in range(words))
     attention = 4 * config.n_layers * config.n_heads * config.head_dim * pairs
-    return requests * (tokens * linear + attention + 2 * text.lm_head.weight.numel())
+    return requests * (tokens * linear + attention + 2 * config.vocab_size * config.dim)
 
 
 def vision_flops(vision: Vision, images: int, crops: int) -> float:
     """FLOPs of `images` pictures with `crops` crops in all, the projection to embeddings included."""
     config = vision.config
-    weights = {name: weight.numel() for name, weight in vision.named_parameters() if weight.dim() == 2}
+    weights = {name: one.numel for name, one in weights_of(vision).items() if len(one.shape) == 2}
     projection = sum(numel for name, numel in weights.items() if name.startswith("proj_mlp"))
     linear = 2 * config.num_patches * (sum(weights.values()) - projection)
     attention = 4 * config.enc_n_layers * config.enc_dim * config.num_patches**2

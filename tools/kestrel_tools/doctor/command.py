@@ -124,7 +124,8 @@ def _look_at_gpu_memory(gpu: facts.GpuFacts | None, config: RuntimeConfig) -> Fi
     if gpu is None or not config.device.startswith("cuda"):
         return skipped("the model is to run on the CPU")
     model = _late("model")
-    return machine.judge_gpu_memory(gpu, model.weights_bytes(config) + model.adapters_bytes(config))
+    weights = model.weights_bytes(config) + model.adapters_bytes(config)
+    return machine.judge_gpu_memory(gpu, weights, model.work_bytes(config))
 
 
 def _look_at_disk(config: RuntimeConfig) -> Finding:

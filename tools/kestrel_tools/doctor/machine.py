@@ -66,10 +66,10 @@ def judge_gpu(facts: GpuFacts, is_asked_for: bool) -> Finding:
     return fault(found, advice) if is_asked_for else warning(found, advice)
 
 
-def judge_gpu_memory(facts: GpuFacts, weights_bytes: int) -> Finding:
+def judge_gpu_memory(facts: GpuFacts, weights_bytes: int, work_bytes: int = WORK_BYTES) -> Finding:
     if facts.name is None:
         return skipped("there is no GPU to serve on")
-    needed = weights_bytes + WORK_BYTES
+    needed = weights_bytes + work_bytes
     found = f"{gib(facts.free_bytes)} free of {gib(facts.total_bytes)}, and the model needs {gib(needed)}"
     if facts.free_bytes < needed:
         return fault(found, "End what else uses the GPU (nvidia-smi lists it), or take a smaller model.")

@@ -21,9 +21,13 @@ from kestrel_core.moondream.checkpoint.config_file import parse_config
 from kestrel_core.moondream.checkpoint.files import Checkpoint, open_checkpoint, read_json
 from kestrel_core.moondream.checkpoint.weights import load_config
 from kestrel_core.moondream.config import MoondreamConfig
+from kestrel_core.moondream.few_bits_layers import weights_bytes as planned_bytes
 from kestrel_core.moondream.lora import Stacks
+from kestrel_core.runtime.kv_cache import KVCache
+from kestrel_core.runtime.memory import computing_bytes
 from kestrel_tools.doctor import consistency, files, questions, tensors, words
 from kestrel_tools.doctor.adapters import examine_adapters
+from kestrel_tools.doctor.machine import WORK_BYTES
 from kestrel_tools.doctor.report import Finding, Report, Verdict, ok, skipped, warning
 
 FILES, TENSORS, WORDS = "files", "tensors", "words"
@@ -41,7 +45,10 @@ class Place:
 
 
 def weights_bytes(config: RuntimeConfig) -> int:
-    """Of the named model in 16 bits; of a checkpoint of one's own, what its files take."""
+    """Of the named model in 16 bits, or in the 4 and 8 of int4; of a checkpoint of one's own in 16 bits, what
+    its files take."""
+    if config.quantize == "int4":
+        return planned_bytes(_shape_of(config), torch.bfloat16, int4=True)
     if config.model_path is not None and config.weights != "random":
         path = Path(config.model_path)
         return sum(file.stat().st_size for file in files.model_files(path, path / "tokenizer.json"))
@@ -49,15 +56,29 @@ def weights_bytes(config: RuntimeConfig) -> int:
     return 2 * sum(parameter.numel() for parameter in network.parameters())
 
 
+def work_bytes(config: RuntimeConfig) -> int:
+    """What computing and the KV cache take at least; in int4 that is counted, as small GPUs are meant."""
+    if config.quantize != "int4":
+        return WORK_BYTES
+    text = _shape_of(config).text
+    context = config.max_context or text.max_context
+    cells = context * KVCache.bytes_per_cell(text, torch.bfloat16)
+    return computing_bytes(text, config.max_step_tokens, small=True) + cells
+
+
 def adapters_bytes(config: RuntimeConfig) -> int:
     """Of the room that is kept for adapters, in 16 bits; none if adapters can come from nowhere."""
     if not serves_adapters(config, moondream_api_key()):
         return 0
+    text = _shape_of(config).text
+    return Stacks.num_bytes(text, config.max_adapters, config.max_adapter_rank, torch.bfloat16)
+
+
+def _shape_of(config: RuntimeConfig) -> MoondreamConfig:
     known = MODELS.get(config.model)
     default = known.config if known is not None else None
     shape = load_config(Path(config.model_path), default) if config.model_path is not None else default
-    text = (shape or find_model(config.model).config).text
-    return Stacks.num_bytes(text, config.max_adapters, config.max_adapter_rank, torch.bfloat16)
+    return shape or find_model(config.model).config
 
 
 def examine(report: Report, config: RuntimeConfig, progress: Progress) -> None:

@@ -27,6 +27,9 @@ from kestrel_tools.progress import loading
 
 BFLOAT16_TOLERANCE = 5e-2
 FLOAT32_GAP = 1e-4  # of choices whose golden values are not known
+# Of an engine that computes in few bits, whose numbers are rounded 16 and 64 times as coarsely as bfloat16's;
+# a sum of many evens most of that out.
+FEW_BITS_TOLERANCE = {"fp8": 0.15, "int4": 0.3}
 
 
 @torch.inference_mode()
@@ -71,10 +74,14 @@ def parity(options: ParityOptions, engine: RuntimeConfig, console: Console) -> b
     if options.engine:
         with products:
             judging = judge or Judge(model.network, language, FLOAT32_GAP)
+            if engine.quantize != "off":
+                judging, exact = Judge(model.network, language, FEW_BITS_TOLERANCE[engine.quantize]), False
             check_engine(model, runs, runtime.encode_image, files, engine, report, judging, exact, console)
     told = f"{options.device}, {options.dtype}{' (float32 products, rounded once)' * rounds}"
+    told += f", engine in {model.fast_paths.quantised}" * (model.fast_paths.quantised != "off")
     console.print(report.table(f"Moondream {config.generation}, {told}"))
     document = {"folder": folder.name, "device": options.device, "dtype": options.dtype}
+    document["quantize"] = model.fast_paths.quantised
     print(json.dumps(document | report.document()), flush=True)
     return report.passed
 

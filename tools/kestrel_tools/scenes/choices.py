@@ -40,11 +40,17 @@ from .verdict import UNITS, Verdict
 # which makes 2, and so was every layer before them. In float32 a sum is rounded at each of its terms, and
 # devices add in different orders. Measured values are in docs/performance.md.
 NEAR = {"float32": 64.0, "bfloat16": 4.0, "float16": 4.0}
+# Of an engine that computes in few bits, in roundings of its 16 bits. Not measured yet.
+FEW_BITS_NEAR = {"fp8": 24.0, "int4": 48.0}
 MODEL = ("model", "model_path", "tokenizer_path", "weights", "seed")  # fields of a config
 COLUMNS = (
     *("what", "choices", "equal", "different", "far"),
     *("gap in logits: median", "largest", "in spreads: median", "largest", "in roundings: median", "largest"),
 )
+
+
+def near_of(dtype: str, quantize: str) -> float:
+    return FEW_BITS_NEAR.get(quantize, NEAR[dtype])
 
 
 def eval_choices(options: ChoicesOptions, console: Console) -> bool:
@@ -58,7 +64,7 @@ def eval_choices(options: ChoicesOptions, console: Console) -> bool:
     named = {name: about["config"][name] for name in MODEL} | said
     model = open_model(RuntimeConfig(**named, device=options.device, dtype=options.dtype))
     dtype = about["dtype"]
-    near = NEAR[dtype] if options.near is None else options.near
+    near = near_of(dtype, about["config"].get("quantize", "off")) if options.near is None else options.near
     verdict = Verdict(torch.finfo(DTYPES[dtype]).eps / 2, near, len(pictures))
     began = time.monotonic()
     check(record, pictures, model, verdict, console)

@@ -105,7 +105,7 @@ class ChoicesOptions:
         float | None,
         Option(
             "a difference is explained by a gap of so many roundings of the row's largest logit in the "
-            "engine's dtype (default: 64 for float32, 4 for 16 bits)",
+            "engine's dtype (default: 64 for float32, 4 for 16 bits, 24 for fp8, 48 for int4)",
             metavar="ROUNDINGS",
         ),
     ] = None

@@ -1,0 +1,75 @@
+"""The vision encoder in float8, with scales that were measured beforehand.
+
+Norms write float8, GELU and its rounding are part of a product where cuBLASLt can be called, and what
+attention gives takes one pass. `Vision.encode` says what is computed, `fast_vision.deviation` how far off.
+"""
+
+from collections.abc import Callable
+
+from torch import Tensor, nn
+
+from kestrel_core.moondream.fast_vision import AttentionBackend, FastVision, attend
+from kestrel_core.moondream.ops.float8_products import FixedScale, Matrix8, Products, pack_float8, release
+from kestrel_core.moondream.ops.protocol import Fused, Norm
+from kestrel_core.moondream.scales import InputScales
+from kestrel_core.moondream.vision import Vision, VisionBlock
+
+
+def float8_vision(
+    vision: Vision,
+    fused: Fused,
+    products: Products,
+    scales: InputScales,
+    attention: AttentionBackend = "auto",
+    free: bool = False,
+) -> FastVision:
+    """With `free` each block's own matrices are given up as soon as they are packed."""
+
+    def make(at: int, block: VisionBlock) -> FixedScaleBlock:
+        return FixedScaleBlock(block, fused, products, scales, f"vision.blocks.{at}", free)
+
+    return FastVision(vision, fused, attention=attention, make_block=make)
+
+
+class FixedScaleBlock:
+    """A block whose result the next block adds, as `FastVisionBlock` is."""
+
+    def __init__(
+        self,
+        block: VisionBlock,
+        fused: Fused,
+        products: Products,
+        scales: InputScales,
+        name: str,
+        free: bool,
+    ) -> None:
+        self._fused = fused
+        self._products = products
+        self._norms = Norm.of(block.ln1), Norm.of(block.ln2)
+        self._num_heads = block.attn.num_heads
+
+        def packed(part: str, layer: nn.Linear) -> tuple[FixedScale, Matrix8]:
+            inputs = FixedScale.of(scales(f"{name}.{part}"), layer.weight.device)
+            matrix = pack_float8(layer.weight, layer.bias, inputs)
+            if free:
+                release(layer)
+            return inputs, matrix
+
+        self._h1, self._qkv = packed("attn.qkv", block.attn.qkv)
+        self._mixed, self._proj = packed("attn.proj", block.attn.proj)
+        self._h2, self._fc1 = packed("mlp.fc1", block.mlp.fc1)
+        self._inner, self._fc2 = packed("mlp.fc2", block.mlp.fc2)
+
+    def __call__(
+        self,
+        x: Tensor,
+        y: Tensor | None,
+        num_crops: int,
+        attend: Callable[[Tensor, int, int], Tensor] = attend,
+    ) -> tuple[Tensor, Tensor]:
+        fused, products = self._fused, self._products
+        x, _, h = fused.add_norm_fixed(x, y, None, self._norms[0], self._h1.value, keep=False)
+        mixed = attend(products.linear(h, self._qkv), num_crops, self._num_heads)
+        mixed = products.linear(fused.round_float8(mixed, self._mixed.value, gelu=False), self._proj)
+        x, _, h = fused.add_norm_fixed(x, mixed, None, self._norms[1], self._h2.value, keep=False)
+        return x, products.linear(products.gelu_linear(h, self._fc1, self._inner), self._fc2)

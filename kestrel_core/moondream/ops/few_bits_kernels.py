@@ -1,0 +1,359 @@
+"""Products of few rows with weights in 8 or 4 bits, and unpacking for those of many. CUDA.
+
+`ops.few_bits` says what each computes and how the numbers lie, `ops.few_bits_product` how they are read.
+"""
+
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from kestrel_core.moondream.ops.few_bits import FEW_ROWS, TOGETHER, FewBits, padded_dim
+from kestrel_core.moondream.ops.few_bits_product import few_rows_product, steps_of, wider
+
+
+@triton.jit(do_not_specialize=["num_rows"])  # one kernel for all counts
+def _few_rows(
+    x: tl.tensor,
+    x_stride: tl.tensor,
+    values: tl.tensor,
+    scales: tl.tensor,
+    y: tl.tensor,
+    y_stride: tl.tensor,
+    other_values: tl.tensor,
+    other_scales: tl.tensor,
+    bias: tl.tensor,
+    out: tl.tensor,
+    num_rows: tl.tensor,
+    OUT_DIM: tl.constexpr,
+    X_DIM: tl.constexpr,
+    Y_DIM: tl.constexpr,
+    HAS_BIAS: tl.constexpr,
+    INT4: tl.constexpr,
+    OTHER_INT4: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    PARTS: tl.constexpr,
+) -> None:
+    m = tl.arange(0, BLOCK_M)
+    n = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
+    valid, inside = m < num_rows, n < OUT_DIM
+    parts = few_rows_product(
+        x,
+        m * x_stride,
+        valid,
+        values,
+        scales,
+        n,
+        inside,
+        X_DIM,
+        INT4,
+        BLOCK_M,
+        BLOCK_N,
+        BLOCK_K,
+        PARTS,
+    )
+    if Y_DIM > 0:
+        parts += few_rows_product(
+            y,
+            m * y_stride,
+            valid,
+            other_values,
+            other_scales,
+            n,
+            inside,
+            Y_DIM,
+            OTHER_INT4,
+            BLOCK_M,
+            BLOCK_N,
+            BLOCK_K,
+            PARTS,
+        )
+    _store(parts, bias, out, m, n, valid, inside, OUT_DIM, HAS_BIAS)
+
+
+@triton.jit
+def _store(
+    parts: tl.tensor,
+    bias: tl.tensor,
+    out: tl.tensor,
+    m: tl.tensor,
+    n: tl.tensor,
+    valid: tl.tensor,
+    inside: tl.tensor,
+    OUT_STRIDE: tl.constexpr,
+    HAS_BIAS: tl.constexpr,
+) -> None:
+    total = tl.sum(parts, axis=0)  # [outputs, rows]
+    if HAS_BIAS:
+        total += tl.load(bias + n, mask=inside, other=0.0).to(tl.float32)[:, None]
+    tl.store(
+        out + m[None, :] * OUT_STRIDE + n[:, None],
+        total.to(out.dtype.element_ty),
+        mask=valid[None, :] & inside[:, None],
+    )
+
+
+@triton.jit(do_not_specialize=["num_rows"])
+def _two_of_few_rows(
+    x: tl.tensor,
+    x_stride: tl.tensor,
+    values: tl.tensor,
+    scales: tl.tensor,
+    other_values: tl.tensor,
+    other_scales: tl.tensor,
+    bias: tl.tensor,
+    out: tl.tensor,
+    num_rows: tl.tensor,
+    OUT_DIM: tl.constexpr,
+    OTHER_DIM: tl.constexpr,
+    X_DIM: tl.constexpr,
+    INT4: tl.constexpr,
+    OTHER_INT4: tl.constexpr,
+    BLOCK_M: tl.constexpr,
+    BLOCK_N: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    PARTS: tl.constexpr,
+) -> None:
+    """Programs of the first matrix, and then those of the other."""
+    PROGRAMS: tl.constexpr = (OUT_DIM + BLOCK_N - 1) // BLOCK_N
+    program = tl.program_id(0)
+    m = tl.arange(0, BLOCK_M)
+    valid = m < num_rows
+    if program < PROGRAMS:
+        n = program * BLOCK_N + tl.arange(0, BLOCK_N)
+        parts = few_rows_product(
+            x,
+            m * x_stride,
+            valid,
+            values,
+            scales,
+            n,
+            n < OUT_DIM,
+            X_DIM,
+            INT4,
+            BLOCK_M,
+            BLOCK_N,
+            BLOCK_K,
+            PARTS,
+        )
+        _store(parts, bias, out, m, n, valid, n < OUT_DIM, OUT_DIM + OTHER_DIM, True)
+    else:
+        n = (program - PROGRAMS) * BLOCK_N + tl.arange(0, BLOCK_N)
+        parts = few_rows_product(
+            x,
+            m * x_stride,
+            valid,
+            other_values,
+            other_scales,
+            n,
+            n < OTHER_DIM,
+            X_DIM,
+            OTHER_INT4,
+            BLOCK_M,
+            BLOCK_N,
+            BLOCK_K,
+            PARTS,
+        )
+        bias += OUT_DIM
+        out += OUT_DIM
+        _store(parts, bias, out, m, n, valid, n < OTHER_DIM, OUT_DIM + OTHER_DIM, True)
+
+
+class Tiling(NamedTuple):
+    """How a product of few rows is cut: outputs of a program, parts of its inputs with a warp each, float8
+    inputs that a warp takes at a time, and how many times as much is being loaded."""
+
+    block_n: int
+    parts: int
+    block_k: int
+    stages: int
+
+
+def tiling_for(*matrices: FewBits) -> Tiling:
+    fp8, int4 = Tiling(16, 4, 128, 4), Tiling(16, 4, 128, 3)
+    return fitting(int4 if any(w.kind == "int4" for w in matrices) else fp8, *matrices)
+
+
+def fitting(tiling: Tiling, *matrices: FewBits) -> Tiling:
+    """With as many parts as every matrix has whole blocks for."""
+    parts = tiling.parts
+    while any(_num_blocks(w, tiling) % parts for w in matrices):
+        parts //= 2
+    return tiling._replace(parts=parts)
+
+
+def _num_blocks(w: FewBits, tiling: Tiling) -> int:
+    return padded_dim(w.in_dim) // TOGETHER if w.kind == "int4" else triton.cdiv(w.in_dim, tiling.block_k)
+
+
+def linear(x: Tensor, w: FewBits, bias: Tensor | None) -> Tensor:
+    if len(x) > FEW_ROWS:
+        return F.linear(x, _unpacked(w, x.dtype), bias)
+    return few_rows(x, w, None, None, bias, tiling_for(w))
+
+
+def linear_sum(x: Tensor, w: FewBits, y: Tensor, other: FewBits, bias: Tensor) -> Tensor:
+    if len(x) > FEW_ROWS:
+        return F.linear(x, _unpacked(w, x.dtype), bias).addmm_(y, _unpacked(other, x.dtype).T)
+    return few_rows(x, w, y, other, bias, tiling_for(w, other))
+
+
+def few_rows(
+    x: Tensor, w: FewBits, y: Tensor | None, other: FewBits | None, bias: Tensor | None, tiling: Tiling
+) -> Tensor:
+    out_dim = w.out_dim
+    out = torch.empty((len(x), out_dim), dtype=x.dtype, device=x.device)
+    of_y = w if other is None else other
+    _few_rows[(triton.cdiv(out_dim, tiling.block_n),)](
+        x,
+        x.stride(0),
+        bytes_or_words(w),
+        single_or_four(w),
+        x if y is None else y,
+        0 if y is None else y.stride(0),
+        bytes_or_words(of_y),
+        single_or_four(of_y),
+        x if bias is None else bias,
+        out,
+        len(x),
+        OUT_DIM=out_dim,
+        X_DIM=w.in_dim,
+        Y_DIM=0 if other is None else other.in_dim,
+        HAS_BIAS=bias is not None,
+        INT4=w.kind == "int4",
+        OTHER_INT4=of_y.kind == "int4",
+        **_cut(tiling, len(x)),
+    )
+    return out
+
+
+def linear_beside(x: Tensor, w: FewBits, other: FewBits, bias: Tensor) -> Tensor:
+    if len(x) > FEW_ROWS:
+        weight = torch.empty((w.out_dim + other.out_dim, w.in_dim), dtype=x.dtype, device=x.device)
+        unpack_into(w, weight[: w.out_dim])
+        unpack_into(other, weight[w.out_dim :])
+        return F.linear(x, weight, bias)
+    return few_rows_beside(x, w, other, bias, tiling_for(w, other))
+
+
+def few_rows_beside(x: Tensor, w: FewBits, other: FewBits, bias: Tensor, tiling: Tiling) -> Tensor:
+    dims = w.out_dim, other.out_dim
+    out = torch.empty((len(x), sum(dims)), dtype=x.dtype, device=x.device)
+    _two_of_few_rows[(sum(triton.cdiv(dim, tiling.block_n) for dim in dims),)](
+        x,
+        x.stride(0),
+        bytes_or_words(w),
+        single_or_four(w),
+        bytes_or_words(other),
+        single_or_four(other),
+        bias,
+        out,
+        len(x),
+        OUT_DIM=dims[0],
+        OTHER_DIM=dims[1],
+        X_DIM=w.in_dim,
+        INT4=w.kind == "int4",
+        OTHER_INT4=other.kind == "int4",
+        **_cut(tiling, len(x)),
+    )
+    return out
+
+
+def _cut(tiling: Tiling, num_rows: int) -> dict[str, int]:
+    return {
+        "BLOCK_M": 8 if num_rows <= 8 else 16,
+        "BLOCK_N": tiling.block_n,
+        "BLOCK_K": tiling.block_k,
+        "PARTS": tiling.parts,
+        "num_warps": tiling.parts,
+        "num_stages": tiling.stages,
+    }
+
+
+def bytes_or_words(w: FewBits) -> Tensor:
+    """The values as kernels take them: float8 numbers as bytes, nibbles in words of 16 bits."""
+    return w.values.view(torch.int16 if w.kind == "int4" else torch.uint8)
+
+
+def single_or_four(w: FewBits) -> Tensor:
+    """The scales as products take them: one by one, or those of four groups as one number."""
+    return w.scales.view(torch.int64) if w.kind == "int4" else w.scales
+
+
+# Unpacking: a program for some rows and 256 columns.
+
+
+@triton.jit
+def _unpack(
+    values: tl.tensor,
+    scales: tl.tensor,
+    out: tl.tensor,
+    num_rows: tl.tensor,
+    IN_DIM: tl.constexpr,
+    INT4: tl.constexpr,
+    BLOCK_R: tl.constexpr,
+) -> None:
+    row = tl.program_id(0).to(tl.int64) * BLOCK_R + tl.arange(0, BLOCK_R)
+    block = tl.program_id(1)
+    inside = row < num_rows
+    if INT4:
+        BLOCKS: tl.constexpr = (IN_DIM + 255) // 256
+        k = tl.arange(0, 64)
+        words = values + row[:, None] * (BLOCKS * 64) + block * 64 + k[None, :]
+        packed = tl.load(words, mask=inside[:, None], other=0)
+        first, second, third, fourth = steps_of(packed)
+        factors = scales + row * (BLOCKS * 4) + block * 4
+        _store_group(out, row, block * 256 + k, first, factors, inside, IN_DIM)
+        _store_group(out, row, block * 256 + 64 + k, second, factors + 1, inside, IN_DIM)
+        _store_group(out, row, block * 256 + 128 + k, third, factors + 2, inside, IN_DIM)
+        _store_group(out, row, block * 256 + 192 + k, fourth, factors + 3, inside, IN_DIM)
+    else:
+        k = block * 256 + tl.arange(0, 256)
+        mask = inside[:, None] & (k[None, :] < IN_DIM)
+        wide = wider(tl.load(values + row[:, None] * IN_DIM + k[None, :], mask=mask, other=0))
+        scale = tl.load(scales + row, mask=inside, other=0.0)
+        numbers = wide.to(tl.float32) * scale[:, None]
+        tl.store(out + row[:, None] * IN_DIM + k[None, :], numbers.to(out.dtype.element_ty), mask=mask)
+
+
+@triton.jit
+def _store_group(
+    out: tl.tensor,
+    row: tl.tensor,
+    k: tl.tensor,
+    steps: tl.tensor,
+    scales: tl.tensor,
+    inside: tl.tensor,
+    IN_DIM: tl.constexpr,
+) -> None:
+    scale = tl.load(scales, mask=inside, other=0.0).to(tl.float32)
+    numbers = (steps.to(tl.float32) * scale[:, None]).to(out.dtype.element_ty)
+    mask = inside[:, None] & (k[None, :] < IN_DIM)
+    tl.store(out + row[:, None] * IN_DIM + k[None, :], numbers, mask=mask)
+
+
+def unpack_into(w: FewBits, out: Tensor) -> None:
+    """`out`: contiguous, of the matrices' shape."""
+    assert out.is_contiguous() and tuple(out.shape) == w.shape
+    num_rows, block_r = w.values[..., 0].numel(), 16
+    _unpack[(triton.cdiv(num_rows, block_r), triton.cdiv(w.in_dim, TOGETHER))](
+        bytes_or_words(w),
+        w.scales,
+        out,
+        num_rows,
+        IN_DIM=w.in_dim,
+        INT4=w.kind == "int4",
+        BLOCK_R=block_r,
+        num_warps=4,
+    )
+
+
+def _unpacked(w: FewBits, dtype: torch.dtype) -> Tensor:
+    out = torch.empty(w.shape, dtype=dtype, device=w.values.device)
+    unpack_into(w, out)
+    return out

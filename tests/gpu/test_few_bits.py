@@ -1,0 +1,42 @@
+"""The kernels for weights in few bits on the device, at full widths, and a whole network kept in them."""
+
+import pytest
+import torch
+from rich.console import Console
+
+from few_bits_stages import check
+from kernel_stages import Place
+from kestrel_core.build import assemble_engine, open_model
+from kestrel_core.config import RuntimeConfig
+from kestrel_core.moondream.config import MOONDREAM2, MOONDREAM3
+from kestrel_core.moondream.few_bits_layers import is_packed, weights_bytes
+
+
+@torch.inference_mode()
+def test_kernels_differ_from_plain_torch_by_rounding_only() -> None:
+    place = Place(torch.device("cuda"), torch.bfloat16)
+    assert check(MOONDREAM2.text, MOONDREAM3.text, place, Console())
+
+
+@pytest.mark.parametrize("model", ["moondream2", "moondream-tiny"])
+def test_a_packed_network_takes_what_is_planned(model: str) -> None:
+    torch.cuda.empty_cache()
+    before = torch.cuda.memory_allocated()
+    config = RuntimeConfig(
+        model=model,
+        device="cuda",
+        weights="random" if model == "moondream2" else "checkpoint",
+        quantize="int4",
+        cuda_graphs="off",
+        kv_cache_tokens=4096,
+        max_batch_size=2,
+    )
+    loaded = open_model(config)
+    network = loaded.network
+    assert is_packed(network)
+    planned = weights_bytes(network.config, torch.bfloat16, int4=True)
+    taken = torch.cuda.memory_allocated() - before
+    assert planned <= taken < 1.02 * planned + 2**21  # the allocator rounds each tensor up
+    engine = assemble_engine(loaded, config)
+    assert engine.in_use()["quantize"] == "int4"
+    engine.close()
