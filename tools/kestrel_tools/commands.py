@@ -26,7 +26,8 @@ from kestrel_tools.scenes.options import ChoicesOptions, EvalOptions
 if TYPE_CHECKING:
     from kestrel_core.cli.options import Commands
 
-DEVICE_HALF = ("runtime", "flashinfer", "cuda_graphs", "compile")  # may differ, and must not change an answer
+# These may differ, and must not change an answer.
+DEVICE_HALF = ("runtime", "flashinfer", "decode_kernels", "cuda_graphs", "compile")
 TRAINING_READS = (
     "model",
     "model_path",
