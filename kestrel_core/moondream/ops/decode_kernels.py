@@ -20,7 +20,8 @@ from kestrel_core.moondream.ops.protocol import (
     TauWeights,
 )
 
-TAU_INSIDE_ROWS = 4  # up to here; every head's program takes GELU of its whole row, which adds up
+TAU_INSIDE_ROWS = 8  # up to here; every head's program takes GELU of its whole row, which adds up
+EARLY_DIM = 8192  # rows of a matrix up to which products of several rows gain from an early launch
 
 
 class DecodeKernels:
@@ -84,8 +85,9 @@ class DecodeKernels:
         return Pairs(one_token_experts(h, ids, fc1, fc2, self._early), weights, None)
 
     def _product(self, x: Tensor, weight: Tensor, y: Tensor, other: Tensor, bias: Tensor) -> Tensor:
-        product = one_row_product if len(x) == 1 else few_rows_product
-        return product(x, weight, y, other, bias, self._early)
+        if len(x) == 1:
+            return one_row_product(x, weight, y, other, bias, self._early)
+        return few_rows_product(x, weight, y, other, bias, self._early and len(weight) <= EARLY_DIM)
 
     def _is_early(self, rows: Tensor) -> bool:
         return self._early and len(rows) <= FEW_ROWS

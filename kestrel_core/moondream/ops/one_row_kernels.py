@@ -24,11 +24,12 @@ class Tile(NamedTuple):
     warps: int
 
 
-NARROW = Tile(4, 1024, 4)  # for matrices of few rows, each of them long
-WIDE = Tile(4, 2048, 4)
+# The fastest of those tried on an H200: docs/performance.md.
+NARROW = Tile(4, 2048, 8)  # for matrices of few rows, each of them long
+WIDE = Tile(8, 1024, 4)
 NARROW_DIM = 4096  # rows of a matrix up to which it is narrow
-FIRST_OF_EXPERT = Tile(4, 2048, 4)
-SECOND_OF_EXPERT = Tile(8, 1024, 4)
+FIRST_OF_EXPERT = Tile(8, 256, 4)
+SECOND_OF_EXPERT = Tile(16, 256, 4)
 
 
 def fitting(tile: Tile, dim: int) -> Tile:

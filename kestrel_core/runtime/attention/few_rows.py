@@ -22,7 +22,7 @@ from kestrel_core.runtime.kv_cache import KVCache
 FEW_ROWS = 16  # up to here; with more, FlashInfer's two launches are short beside the reading
 PROGRAMS = 512  # that should share the work: about four for each multiprocessor of an H100 or H200
 MAX_PARTS = 16
-BLOCK_NUMBERS = 2048  # of a block of keys; two blocks are held in registers, and two of values
+BLOCK_NUMBERS = 4096  # of a block of keys; two blocks are held in registers, and two of values
 
 
 def cut(num_rows: int, config: TextConfig) -> Pieces:
