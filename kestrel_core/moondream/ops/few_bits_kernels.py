@@ -208,7 +208,8 @@ def within(tiling: Tiling, block_m: int, item_bytes: int, limit: int, *matrices:
 def shared_bytes(device: torch.device) -> int:
     if device.type != "cuda":
         return sys.maxsize
-    return int(torch.cuda.get_device_properties(device).shared_memory_per_block_optin)
+    properties = torch.cuda.get_device_properties(device)
+    return getattr(properties, "shared_memory_per_block_optin", 99 * 1024)  # no version types it
 
 
 def _num_blocks(w: FewBits, tiling: Tiling) -> int:
