@@ -33,7 +33,7 @@ CUTS: dict[Kind, tuple[tuple[int, int, int, int], ...]] = {
         (16, 4, 64, 4),
         (16, 2, 128, 4),
         (16, 8, 64, 4),
-        (16, 8, 128, 3),
+        (16, 8, 128, 4),
         (32, 4, 128, 3),
         (32, 2, 128, 4),
     ),
@@ -118,7 +118,7 @@ def mixed_cases(two: TextConfig, place: Place, rows: Sequence[int]) -> Iterator[
         for _ in range(SETS)
     ]
     bias = place.randn(two.qkv_dim + two.ff_dim)
-    cuts = [kernels.Tiling(16, parts, 128, stages) for parts, stages in ((4, 3), (4, 2), (2, 3), (8, 2))]
+    cuts = [kernels.Tiling(16, parts, 128, stages) for parts, stages in ((2, 3), (8, 3), (4, 3), (8, 2))]
     for num in rows:
         x, y = place.randn(num, two.dim), place.randn(num, two.ff_dim)
 
@@ -175,7 +175,7 @@ def _ways(
 
     first = packed[0] if one.y_dim else packed[0][:1]
     chosen = {kernels.fitting(kernels.Tiling(*cut), *first): None for cut in cuts}
-    default = kernels.tiling_for(*first)
+    default = kernels.tiling_for(one.out_dim, *first)
     named = {f"{kind} {_named(cut)}": partial(run, cut) for cut in chosen if cut != default}
     return {f"{kind} {_named(default)} *": partial(run, default), **named}
 

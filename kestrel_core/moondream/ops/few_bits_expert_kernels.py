@@ -313,7 +313,8 @@ def few_tokens_experts(
     (num_tokens, dim), top, num_experts = h.shape, ids.shape[1], len(fc1.values)
     inner = torch.empty((num_tokens * top, fc2.in_dim), dtype=h.dtype, device=h.device)
     out = torch.empty((num_tokens * top, dim), dtype=torch.float32, device=h.device)
-    first, second = tilings or (tiling_for(fc1), tiling_for(fc2))
+    outputs = top * dim  # of one token; its experts run side by side
+    first, second = tilings or (tiling_for(outputs, fc1), tiling_for(outputs, fc2))
     for x, w, y, gated, tiling in ((h, fc1, inner, True, first), (inner, fc2, out, False, second)):
         # The experts of one token are all different, so only those it chose get a program.
         slots = top if num_tokens == 1 else num_experts

@@ -3,6 +3,8 @@
 `ops.few_bits` says what each computes and how the numbers lie, `ops.few_bits_product` how they are read.
 """
 
+import sys
+from functools import cache
 from typing import NamedTuple
 
 import torch
@@ -174,9 +176,13 @@ class Tiling(NamedTuple):
     stages: int
 
 
-def tiling_for(*matrices: FewBits) -> Tiling:
-    fp8, int4 = Tiling(16, 4, 128, 4), Tiling(16, 4, 128, 3)
-    return fitting(int4 if any(w.kind == "int4" for w in matrices) else fp8, *matrices)
+def tiling_for(num_outputs: int, *matrices: FewBits) -> Tiling:
+    """With few outputs there is one program for each multiprocessor, which needs many warps and long loads.
+    With many, several programs share one, and all of them should find room at once."""
+    narrow = num_outputs <= 4096
+    if any(w.kind == "int4" for w in matrices):
+        return fitting(Tiling(16, 8 if narrow else 2, 128, 3), *matrices)
+    return fitting(Tiling(16, 8, 128, 4) if narrow else Tiling(16, 4, 64, 4), *matrices)
 
 
 def fitting(tiling: Tiling, *matrices: FewBits) -> Tiling:
@@ -187,6 +193,25 @@ def fitting(tiling: Tiling, *matrices: FewBits) -> Tiling:
     return tiling._replace(parts=parts)
 
 
+def within(tiling: Tiling, block_m: int, item_bytes: int, limit: int, *matrices: FewBits) -> Tiling:
+    """With as many parts as a multiprocessor's shared memory holds: most GPUs have less than an H200."""
+    part = 0
+    for w in matrices:
+        inputs, weights = (TOGETHER, TOGETHER // 2) if w.kind == "int4" else (tiling.block_k, tiling.block_k)
+        part = max(part, tiling.block_n * weights + block_m * inputs * item_bytes)
+    while tiling.parts > 1 and tiling.parts * part * max(tiling.stages - 1, 1) > limit:
+        tiling = tiling._replace(parts=tiling.parts // 2)
+    return tiling
+
+
+@cache
+def shared_bytes(device: torch.device) -> int:
+    if device.type != "cuda":
+        return sys.maxsize
+    properties = torch.cuda.get_device_properties(device)
+    return getattr(properties, "shared_memory_per_block_optin", 99 * 1024)  # no version types it
+
+
 def _num_blocks(w: FewBits, tiling: Tiling) -> int:
     return padded_dim(w.in_dim) // TOGETHER if w.kind == "int4" else triton.cdiv(w.in_dim, tiling.block_k)
 
@@ -194,13 +219,13 @@ def _num_blocks(w: FewBits, tiling: Tiling) -> int:
 def linear(x: Tensor, w: FewBits, bias: Tensor | None) -> Tensor:
     if len(x) > FEW_ROWS:
         return F.linear(x, _unpacked(w, x.dtype), bias)
-    return few_rows(x, w, None, None, bias, tiling_for(w))
+    return few_rows(x, w, None, None, bias, tiling_for(w.out_dim, w))
 
 
 def linear_sum(x: Tensor, w: FewBits, y: Tensor, other: FewBits, bias: Tensor) -> Tensor:
     if len(x) > FEW_ROWS:
         return F.linear(x, _unpacked(w, x.dtype), bias).addmm_(y, _unpacked(other, x.dtype).T)
-    return few_rows(x, w, y, other, bias, tiling_for(w, other))
+    return few_rows(x, w, y, other, bias, tiling_for(w.out_dim, w, other))
 
 
 def few_rows(
@@ -227,7 +252,7 @@ def few_rows(
         HAS_BIAS=bias is not None,
         INT4=w.kind == "int4",
         OTHER_INT4=of_y.kind == "int4",
-        **_cut(tiling, len(x)),
+        **_cut(tiling, x, w, of_y),
     )
     return out
 
@@ -238,7 +263,8 @@ def linear_beside(x: Tensor, w: FewBits, other: FewBits, bias: Tensor) -> Tensor
         unpack_into(w, weight[: w.out_dim])
         unpack_into(other, weight[w.out_dim :])
         return F.linear(x, weight, bias)
-    return few_rows_beside(x, w, other, bias, tiling_for(w, other))
+    tiling = tiling_for(w.out_dim + other.out_dim, w, other)
+    return few_rows_beside(x, w, other, bias, tiling)
 
 
 def few_rows_beside(x: Tensor, w: FewBits, other: FewBits, bias: Tensor, tiling: Tiling) -> Tensor:
@@ -259,14 +285,16 @@ def few_rows_beside(x: Tensor, w: FewBits, other: FewBits, bias: Tensor, tiling:
         X_DIM=w.in_dim,
         INT4=w.kind == "int4",
         OTHER_INT4=other.kind == "int4",
-        **_cut(tiling, len(x)),
+        **_cut(tiling, x, w, other),
     )
     return out
 
 
-def _cut(tiling: Tiling, num_rows: int) -> dict[str, int]:
+def _cut(tiling: Tiling, x: Tensor, *matrices: FewBits) -> dict[str, int]:
+    block_m = 8 if len(x) <= 8 else 16
+    tiling = within(tiling, block_m, x.element_size(), shared_bytes(x.device), *matrices)
     return {
-        "BLOCK_M": 8 if num_rows <= 8 else 16,
+        "BLOCK_M": block_m,
         "BLOCK_N": tiling.block_n,
         "BLOCK_K": tiling.block_k,
         "PARTS": tiling.parts,
