@@ -17,7 +17,7 @@ from kestrel_core.moondream.ops.protocol import Pairs, RotaryTables, StepAdapter
 from kestrel_core.moondream.scales import InputScales
 from kestrel_core.moondream.text import MLP, Attend, Block, Text
 
-FEW_TOKENS = 64  # up to here the experts' weights are what takes time, so tokens are not rounded for them
+FEW_TOKENS = 16  # up to here the experts' weights are what takes time, so tokens are not rounded for them
 
 
 def float8_text(text: Text, ops: Float8Ops, scales: InputScales, free: bool = False) -> FastText:

@@ -153,7 +153,7 @@ def tiled_product(
 def tile_for(num_tokens: int, gated: bool) -> Tile:
     if num_tokens <= SMALL_TOKENS:
         return Tile(64, 32 if gated else 64, 128, 4, 4)
-    return Tile(128, 64 if gated else 128, 128, 8, 4)
+    return Tile(128, 128 if gated else 256, 128, 8, 3)  # the fastest of those tried on an H200
 
 
 # GELU times the gate, in float8, for what torch's grouped product gives.
