@@ -265,7 +265,7 @@ def _runtime(
         forward=forward,
         flashinfer=config.flashinfer,
         decode_kernels=config.decode_kernels,
-        graphs=Graphs.wanted(model.device, config.graphs, urgent=config.vision_pacing == "beside"),
+        graphs=Graphs.wanted(model.device, config.graphs),
         overlaps=overlaps is not False,
         stacks=stacks,
     )

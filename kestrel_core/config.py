@@ -35,7 +35,7 @@ CHOICES = {
     "compile": SWITCH,
     "decode_kernels": ("off", "attention", "products", "early"),
     "vision_dtype": ("auto", "fp8"),
-    "vision_pacing": ("off", "slices", "beside"),
+    "vision_pacing": ("off", "slices"),
     "quantize": ("off", "fp8", "int4"),
 }
 YES_OR_NO = {"1": True, "true": True, "0": False, "false": False}
@@ -103,8 +103,8 @@ class RuntimeConfig:
     vision_dtype: str = _option("auto", "auto (as dtype), or fp8: pictures are encoded in 8 bits (CUDA)")
     vision_pacing: str = _option(
         "off",
-        "pictures while answers stream: off (encoded in the step that needs them), slices (a few crops "
-        "between two steps), or beside (while steps are computed, at a lower priority; CUDA)",
+        "pictures while answers stream: off (encoded in the step that needs them), or slices (a few crops "
+        "between two steps)",
     )
     picture_steps: int = _option(
         20,

@@ -13,7 +13,6 @@ class FakePictures:
     def __init__(self, max_known: int = 3) -> None:
         self._max_known = max_known
         self._missing: OrderedDict[str, int] = OrderedDict()
-        self._under_way: dict[str, int] = {}  # so many times it is asked for before it is there
         self.failing: set[str] = set()  # they can only be encoded as a whole
         self.sizes: list[int] = []  # crops of each batch
 
@@ -24,12 +23,6 @@ class FakePictures:
             self._missing.move_to_end(image.key)
         return self._missing.get(image.key, 2 if image.key.startswith("small") else 7)
 
-    def is_under_way(self, image: PreparedImage) -> bool:
-        left = self._under_way.pop(image.key, 0)
-        if left > 1:
-            self._under_way[image.key] = left - 1
-        return left > 0
-
     def encode(self, encodes: Sequence[Encode]) -> None:
         assert len({one.image.key for one in encodes}) == len(encodes), "a picture is encoded twice"
         self.sizes.append(sum(one.num_crops for one in encodes))
@@ -37,12 +30,10 @@ class FakePictures:
             missing = self.num_missing(one.image)
             assert 0 < one.num_crops <= missing
             self._missing[one.image.key] = missing - one.num_crops
-            if one.beside:
-                self._under_way[one.image.key] = 2
         while len(self._missing) > self._max_known:
             self._missing.popitem(last=False)
 
 
-def fake_pacing(beside: bool = False, num_steps: int = 10, max_known: int = 3) -> Pacing:
+def fake_pacing(num_steps: int = 10, max_known: int = 3) -> Pacing:
     """A position costs half a crop, so an image prefix of five costs 2.5, as on a device."""
-    return Pacing(FakePictures(max_known), 0.5, num_steps, beside)
+    return Pacing(FakePictures(max_known), 0.5, num_steps)

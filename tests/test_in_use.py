@@ -50,7 +50,7 @@ class Replays(Graphs):
 def allow_captures(monkeypatch: pytest.MonkeyPatch, pictures: float, steps: float) -> None:
     """So many captures work, where batches of pictures are captured first and steps after them."""
     left = iter((pictures, steps))
-    monkeypatch.setattr(Graphs, "wanted", lambda device, choice, urgent=False: Replays(next(left), choice))
+    monkeypatch.setattr(Graphs, "wanted", lambda device, choice: Replays(next(left), choice))
 
 
 @pytest.fixture

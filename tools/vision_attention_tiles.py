@@ -14,7 +14,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, replace
 from functools import partial
 from threading import Timer
 from time import perf_counter, sleep
@@ -46,52 +46,22 @@ ENCODE_S = 30.0
 HANGS = 3  # an exit code
 FLOAT8_SCALE = 16.0
 
-THREE = Tiles()
-TWO = Tiles(consumers=2, keys=128, stages=3, queries_held=True, overlap=2)
-NINETY_SIX = replace(THREE, keys=96, stages=4, overlap=2)
 CHOICES = (
-    THREE,
-    TWO,
-    NINETY_SIX,
-    replace(THREE, lazy=True),
-    replace(TWO, lazy=True),
-    replace(NINETY_SIX, lazy=True),
-    replace(THREE, chained=False),
-    replace(TWO, chained=False),
-    replace(NINETY_SIX, chained=False),
-    replace(THREE, turns=False),
-    replace(TWO, turns=False),
-    replace(NINETY_SIX, turns=False),
-    replace(THREE, polynomials=1),
-    replace(THREE, polynomials=3),
-    replace(THREE, polynomials=2, lazy=True),
-    replace(TWO, polynomials=2, lazy=True),
-    replace(NINETY_SIX, polynomials=2, lazy=True),
-    replace(THREE, lazy=True, turns=False),
-    replace(TWO, lazy=True, turns=False),
-    replace(THREE, overlap=0, turns=False),
-    replace(THREE, overlap=0, turns=False, value_width=80),
-    replace(THREE, value_span=64),
-    replace(THREE, value_span=32),
-    replace(THREE, stages=2),
-    replace(THREE, keys=96, stages=4, queries_held=True),
-    replace(THREE, keys=96, stages=4),
-    replace(THREE, keys=112),
-    replace(THREE, keys=80, stages=4, overlap=2),
-    replace(TWO, overlap=1),
-    replace(TWO, keys=144, lazy=True),
-    replace(TWO, keys=160, lazy=True),
-    replace(TWO, keys=176, stages=2, queries_held=False),
-    replace(TWO, keys=96, stages=4),
+    Tiles(),
+    Tiles(chained=False),
+    Tiles(turns=False),
+    Tiles(stages=2),
+    Tiles(keys=112),
+    Tiles(keys=96, stages=4),
+    Tiles(consumers=2),
+    Tiles(consumers=2, keys=160, stages=2),
 )
 
 Report = Callable[[dict[str, Any]], None]
 
 
 def label(tiles: Tiles) -> str:
-    """Fields by their last words."""
-    named = {field.name.rpartition("_")[2]: int(getattr(tiles, field.name)) for field in fields(Tiles)}
-    return " ".join(f"{name}={value}" for name, value in named.items())
+    return " ".join(f"{name}={int(value)}" for name, value in asdict(tiles).items())
 
 
 def flops(num_crops: int) -> float:
@@ -173,21 +143,6 @@ def work(choices: dict[int, Tiles], report: Report) -> None:
             worst = max(worst, off)
         else:
             report({"index": index, "distance": worst, "ms": timed(ours, inputs)})
-
-
-@torch.inference_mode()
-def try_language() -> Iterator[str]:
-    """The same in the kernel language, which must not be a reason why the rest cannot be measured."""
-    from vision_attention_language import LANGUAGE_CHOICES
-
-    inputs = {count: numbers(count, seed=count) for count in TIMED_CROPS}
-    expected = expected_of(inputs[9], 9)
-    for tiles in LANGUAGE_CHOICES:
-        try:
-            off = distance(tiles(inputs[9], 9, SHAPE.num_heads), expected)
-            yield f"{tiles!s:105} {speeds(timed(tiles, inputs))}  {off:.1e}"
-        except Exception as error:
-            yield f"{tiles} fails: {error!s:.300}"
 
 
 @torch.inference_mode()
@@ -292,17 +247,16 @@ def print_table(choices: Sequence[Tiles], found: dict[int, dict[str, Any]]) -> N
         return float(found.get(index, {}).get("ms", {}).get("56", 1e9))
 
     print(f"TFLOP/s (ms) at {TIMED_CROPS} crops, and the RMS of errors over the RMS of results")
-    print(f"{'cuDNN':105} {speeds(found.get(-1, {}).get('ms', {}))}")
+    print(f"{'cuDNN':50} {speeds(found.get(-1, {}).get('ms', {}))}")
     for index in sorted(range(len(choices)), key=rank):
         told = found.get(index, {"failure": "not reached"})
         end = told.get("failure") or f"{speeds(told['ms'])}  {told['distance']:.1e}"
-        print(f"{label(choices[index]):105} {end}")
+        print(f"{label(choices[index]):50} {end}")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work", help=argparse.SUPPRESS)
-    parser.add_argument("--language", action="store_true", help="try the kernel language alone")
     parser.add_argument("--once", metavar="TILES", help="launch once at 56 crops, for a profiler")
     parser.add_argument("--encode", metavar="TILES", help="measure encoders alone, with tiles in JSON")
     asked = parser.parse_args(arguments)
@@ -310,9 +264,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if asked.work is not None:
         numbered = {int(index): Tiles(**tiles) for index, tiles in json.loads(asked.work).items()}
         work(numbered, lambda told: print(json.dumps(told), flush=True))
-    elif asked.language:
-        for line in try_language():
-            print(line, flush=True)
     elif asked.once is not None:
         ours = VisionAttention(SHAPE, torch.device("cuda"), Tiles(**json.loads(asked.once)))
         ours(numbers(56, seed=0), 56, SHAPE.num_heads)

@@ -142,7 +142,6 @@ class Encode(NamedTuple):
 
     image: PreparedImage
     num_crops: int  # the next ones that are missing
-    beside: bool = False  # while steps are computed; otherwise between the step before and this one
 
 
 class StepPlan(NamedTuple):
@@ -155,10 +154,6 @@ class PictureProgress(Protocol):
 
     def num_missing(self, image: PreparedImage) -> int:
         """Crops to encode before it is prefilled; 0 too if it has to be encoded as a whole, with its step."""
-        ...
-
-    def is_under_way(self, image: PreparedImage) -> bool:
-        """True: all crops are launched, and a step that needs them now would wait."""
         ...
 
 

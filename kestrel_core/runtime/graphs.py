@@ -19,21 +19,18 @@ Work = Callable[[], None]
 class Graphs:
     lazy = False  # whether most sizes are left for later
 
-    def __init__(
-        self, device: torch.device, required: bool = False, lazy: bool = False, urgent: bool = False
-    ) -> None:
-        """Urgent: thread blocks of these graphs go first where those of other graphs wait too."""
+    def __init__(self, device: torch.device, required: bool = False, lazy: bool = False) -> None:
         self.lazy = lazy
         self._required = required
         self._pool = torch.cuda.graph_pool_handle()
         self._first: torch.cuda.CUDAGraph | None = None  # it keeps the pool alive
-        # One for all: every stream comes with workspaces of its own. Captured kernels keep its priority.
-        self._stream = torch.cuda.Stream(device, priority=-1 if urgent else 0)
+        # One for all: every stream comes with workspaces of its own.
+        self._stream = torch.cuda.Stream(device)
 
     @classmethod
-    def wanted(cls, device: torch.device, choice: str, urgent: bool = False) -> "Graphs | None":
+    def wanted(cls, device: torch.device, choice: str) -> "Graphs | None":
         """`choice`: auto, lazy, off or required."""
-        return None if choice == "off" else cls(device, choice == "required", choice == "lazy", urgent)
+        return None if choice == "off" else cls(device, choice == "required", choice == "lazy")
 
     def refuse_if_required(self, error: Exception) -> None:
         """For a caller that would go on without graphs because of `error`."""

@@ -16,7 +16,6 @@ MIN_CROPS = 3  # of a step that encodes any; fewer take hardly less time
 BASE_CROPS = 2  # of a step, beside its share of what waits; pictures wait shorter by it
 MAX_CROPS = 300  # work that waits, in crops; with more of it, throughput counts
 MAX_AHEAD = 6  # pictures that are encoded and not prefilled; the encoder remembers a few more
-MAX_BESIDE = 2  # pictures on their way at once, where they are encoded beside the steps
 # What an image prefix takes, in crops, without and with experts. On an H200 3 and 8 ms, and a crop 1.25.
 PREFIX_CROPS, EXPERTS_PREFIX_CROPS = 2.5, 6.5
 PROMPT = 64  # positions that take so little that they never wait
@@ -27,15 +26,14 @@ class Pacing:
     pictures: PictureProgress
     position_crops: float  # what a position of a prefill takes, in crops
     num_steps: int = 20
-    beside: bool = False  # crops are encoded while steps are computed, not in turn with them
 
     @classmethod
     def chosen(
         cls, choice: str, num_steps: int, pictures: PictureProgress, prefix: int, has_experts: bool
     ) -> "Pacing | None":
-        """`choice`: off, slices or beside. `prefix`: positions of an image."""
+        """`choice`: off or slices. `prefix`: positions of an image."""
         position_crops = (EXPERTS_PREFIX_CROPS if has_experts else PREFIX_CROPS) / prefix
-        return None if choice == "off" else cls(pictures, position_crops, num_steps, choice == "beside")
+        return None if choice == "off" else cls(pictures, position_crops, num_steps)
 
 
 class PacedPrefills(Prefills):
@@ -50,7 +48,6 @@ class PacedPrefills(Prefills):
         self._short = PROMPT  # positions that need not be left
         self._is_taken = False  # the step does something that takes time
         self._num_ahead = 0
-        self._num_beside = 0
 
     @property
     def is_full(self) -> bool:
@@ -71,16 +68,13 @@ class PacedPrefills(Prefills):
             for sequence in self._sequences:
                 super().add(sequence)
             return
-        share = (work if pacing.beside else work + crops) / pacing.num_steps
-        self._left = max(MIN_CROPS, BASE_CROPS + share)
+        self._left = max(MIN_CROPS, BASE_CROPS + (work + crops) / pacing.num_steps)
         for sequence, image in zip(self._sequences, images, strict=True):
             if image is None:
                 self._prefill(sequence, 0)
-            elif not missing[image.key] and not (pacing.beside and pacing.pictures.is_under_way(image)):
+            elif not missing[image.key]:
                 self._prefill(sequence, sequence.image_length)
                 self._num_ahead += sequence.computed == 0
-            elif pacing.beside:
-                self._encode_beside(image, missing[image.key])
             else:
                 self._encode(image, missing[image.key])
 
@@ -98,22 +92,15 @@ class PacedPrefills(Prefills):
 
     def _encode(self, image: PreparedImage, num_missing: int) -> None:
         room = round(self._left) if self._is_taken else max(round(self._left), MIN_CROPS)
-        if room < (1 if self.encodes else MIN_CROPS) or self._num_ahead >= MAX_AHEAD or self._encodes(image):
+        if room < (1 if self.encodes else MIN_CROPS) or self._num_ahead >= MAX_AHEAD:
+            return
+        if any(encode.image.key == image.key for encode in self.encodes):  # for another sequence
             return
         count = min(num_missing, room)
         self.encodes.append(Encode(image, count))
         self._left -= count
         self._num_ahead += 1
         self._is_taken = True
-
-    def _encode_beside(self, image: PreparedImage, num_missing: int) -> None:
-        if num_missing and self._num_beside < MAX_BESIDE and not self._encodes(image):
-            self.encodes.append(Encode(image, num_missing, beside=True))
-        self._num_beside += 1
-
-    def _encodes(self, image: PreparedImage) -> bool:
-        """Whether it does already, for another sequence."""
-        return any(encode.image.key == image.key for encode in self.encodes)
 
 
 def _image(sequence: Sequence) -> PreparedImage | None:

@@ -1,4 +1,4 @@
-"""Pictures beside streams on a GPU: in slices and beside the steps, with the same answers."""
+"""Pictures beside streams on a GPU: in slices, with the same answers as without."""
 
 from dataclasses import replace
 
@@ -24,14 +24,12 @@ def test_streams_and_pictures_say_the_same_whatever_the_pacing(monkeypatch: pyte
     side = 2 * model.network.config.vision.crop_size
     expected, plans = answers(model, CONFIG, side)
     assert len(expected) == NUM_STREAMS + NUM_PICTURES and not any(plan.encodes for plan in plans)
-    for pacing in ("slices", "beside"):
-        found, plans = answers(model, replace(CONFIG, vision_pacing=pacing), side)
-        assert found == expected
-        assert sum(bool(plan.encodes) for plan in plans) > 1
+    found, plans = answers(model, replace(CONFIG, vision_pacing="slices"), side)
+    assert found == expected
+    assert sum(bool(plan.encodes) for plan in plans) > 1
 
 
-@pytest.mark.parametrize("beside", [False, True])
-def test_a_picture_in_parts_has_the_embeddings_it_has_as_a_whole(beside: bool) -> None:
+def test_a_picture_in_parts_has_the_embeddings_it_has_as_a_whole() -> None:
     """While the current stream is busy, and with other pictures in the same batches."""
     model = open_model(CONFIG)
     network = model.network
@@ -51,7 +49,7 @@ def test_a_picture_in_parts_has_the_embeddings_it_has_as_a_whole(beside: bool) -
         left, encodes = 3, []
         for image in images:
             if left and (missing := parts.num_missing(image)):
-                encodes.append(Encode(image, min(left, missing), beside))
+                encodes.append(Encode(image, min(left, missing)))
                 left -= encodes[-1].num_crops
         parts.encode_ahead(encodes)
     found = parts.encode_many(images)
@@ -59,5 +57,5 @@ def test_a_picture_in_parts_has_the_embeddings_it_has_as_a_whole(beside: bool) -
         torch.testing.assert_close(ours, theirs, atol=2e-5, rtol=1e-4)
     assert parts.num_encoded == len(images) and not parts._whole
     torch.cuda.synchronize()
-    assert not any(map(parts.is_under_way, images)) and all(map(parts.seconds, images))
+    assert all(map(parts.seconds, images))
     assert sum(num_crops(image.tiling) for image in images) == 17

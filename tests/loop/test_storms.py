@@ -95,19 +95,19 @@ def expected() -> Callable[[Request], Heard | KestrelError]:
 
 
 @pytest.mark.parametrize(
-    ("seed", "beside"), [*((seed, None) for seed in range(4)), (1, False), (3, False), (2, True)]
+    ("seed", "paced"), [*((seed, False) for seed in range(4)), (1, True), (2, True), (3, True)]
 )
 @both
 def test_whatever_happens_nothing_is_lost_and_nobody_is_disturbed(
     seed: int,
-    beside: bool | None,
+    paced: bool,
     overlaps: bool,
     expected: Callable[[Request], Heard | KestrelError],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.CRITICAL, "kestrel")
     rng = random.Random(seed)
-    pacing = fake_pacing(beside, max_known=2) if beside is not None else None
+    pacing = fake_pacing(max_known=2) if paced else None
     engine = make_engine(
         pacing=pacing,
         overlaps=overlaps,

@@ -7,7 +7,7 @@ from stage import Stage, alone, both, said
 
 from kestrel_core.loop.sequence import Sequence
 from kestrel_core.loop.step import StepPlan
-from kestrel_core.scheduler.pacing import MAX_AHEAD, MAX_BESIDE, MIN_CROPS, Pacing
+from kestrel_core.scheduler.pacing import MAX_AHEAD, MIN_CROPS, Pacing
 
 DECODE_TOKENS = 60
 
@@ -155,29 +155,9 @@ def test_what_cannot_be_encoded_in_slices_is_encoded_with_its_step() -> None:
     assert images(stage.runtime.plans[-1]) == ["cat"] and said(asked)
 
 
-@both
-def test_beside_the_steps_pictures_are_begun_whole_and_prefilled_when_they_are_there(overlaps: bool) -> None:
-    stage, _ = with_stream(fake_pacing(beside=True, max_known=9), overlaps=overlaps)
-    begun = len(stage.runtime.plans)
-    asked = [stage.admit("why?", 2, image=f"cat {number}", order=number) for number in range(4)]
-    stage.step()
-    first = stage.runtime.plans[begun]
-    assert crops(first) == {f"cat {number}": 7 for number in range(MAX_BESIDE)}
-    assert all(one.beside for one in first.encodes) and not images(first)
-    stage.step()
-    assert not images(stage.runtime.plans[begun + 1]) and not stage.runtime.plans[begun + 1].encodes
-    stage.run()
-    assert [said(sequence) for sequence in asked] == [
-        alone("why?", 2, image=f"cat {number}") for number in range(4)
-    ]
-    assert all(len(images(plan)) <= 1 for plan in stage.runtime.plans[begun:])
-
-
 @pytest.mark.parametrize("has_experts", [False, True])
 def test_an_image_prefix_costs_more_crops_with_experts(has_experts: bool) -> None:
     pictures = FakePictures()
     assert Pacing.chosen("off", 5, pictures, IMAGE_LENGTH, has_experts) is None
     slices = Pacing.chosen("slices", 5, pictures, IMAGE_LENGTH, has_experts)
-    beside = Pacing.chosen("beside", 5, pictures, IMAGE_LENGTH, has_experts)
-    assert slices is not None and beside is not None and beside.beside and not slices.beside
-    assert slices.position_crops * IMAGE_LENGTH == (6.5 if has_experts else 2.5)
+    assert slices is not None and slices.position_crops * IMAGE_LENGTH == (6.5 if has_experts else 2.5)

@@ -8,12 +8,6 @@ struct alignas(64) TensorMap { u64 words[16]; };  // the driver's CUtensorMap
 
 __device__ __forceinline__ u32 shared_address(const void* pointer) { return u32(__cvta_generic_to_shared(pointer)); }
 
-__device__ __forceinline__ u32 load_shared(u32 address) {
-  u32 value;
-  asm volatile("ld.shared.b32 %0, [%1];" : "=r"(value) : "r"(address) : "memory");
-  return value;
-}
-
 // Barriers in shared memory.
 
 __device__ __forceinline__ void make_barrier(u32 barrier, int count) {
@@ -66,7 +60,7 @@ __device__ __forceinline__ void more_registers() { asm volatile("setmaxnreg.inc.
 
 // Products. They run on their own until they are waited for.
 
-constexpr u64 kSwizzle128 = 1, kSwizzle64 = 2, kSwizzle32 = 3;
+constexpr u64 kSwizzle128 = 1, kSwizzle32 = 3;
 
 // A matrix in shared memory. Its rows are of `span` bytes, and eight of them are one turn of the swizzle. `boxes` is
 // how far apart the spans of one row are, where a product reads more columns than a span has.

@@ -9,18 +9,11 @@
 //   CONSUMERS    warpgroups that multiply
 //   KEYS         keys in a tile
 //   STAGES       tiles in shared memory at a time
-//   QUERIES_HELD queries lie in registers (1) or in shared memory (0)
-//   OVERLAP      the next tile's scores and this one's weights times v: one after the other (0), together (1), or
-//                together, and the softmax of the former during the latter (2), which needs the most registers
 //   CHAINED      a unit of work begins while the one before it ends
 //   TURNS        warpgroups issue their products in turns
-//   VALUE_SPAN   bytes of a row of v that lie together in shared memory: 32, 64 or 128
-//   VALUE_WIDTH  columns of the second product: 72 or 80
-//   POLYNOMIALS  of 16 exponentials, how many are polynomials: the unit for exponentials is nearly as busy as the one
-//                for products
-//   LAZY         the score that all are taken under is raised only when one exceeds it by far; results are the same
 //   FLOAT8       results are rounded to e4m3 under a scale, not to bfloat16
-// and HEADS, PATCHES, WIDTH and SCALE, which are the encoder's, and SHARED_BYTES, which a block has. The instructions are in hopper.cuh.
+// and HEADS, PATCHES, WIDTH and SCALE, which are the encoder's, and SHARED_BYTES, which a block has. The instructions
+// are in hopper.cuh.
 
 static_assert(WIDTH > 64 && WIDTH <= 80 && WIDTH % 8 == 0, "a head is 64 columns and a tail of at most 16");
 static_assert(KEYS % 16 == 0 && KEYS <= 256, "a tile of keys is a box of the copies and a multiple of a product's depth");
@@ -34,16 +27,14 @@ static_assert(kLastKeys > 0 && kWholeTiles >= 2, "there is an incomplete tile, a
 
 constexpr int kMainBytes = 128;                               // of a row: 64 columns, swizzled over 128 bytes
 constexpr int kTailBytes = 32;                                // and 16 more, swizzled over 32
-constexpr int kValueColumns = VALUE_SPAN / 2;
-constexpr int kValueBoxes = (WIDTH + kValueColumns - 1) / kValueColumns;
-static_assert(VALUE_WIDTH >= WIDTH && VALUE_WIDTH <= kValueBoxes * kValueColumns, "all columns of v are there");
+constexpr int kValueBoxes = 2;                                // of v: 64 columns each, the second one zeros from WIDTH on
 
 constexpr int aligned(int bytes) { return (bytes + 1023) / 1024 * 1024; }  // where the widest swizzle starts anew
-constexpr int kQueryStages = QUERIES_HELD ? 1 : 2;
+constexpr int kQueryStages = 2;
 constexpr int kQueryTail = aligned(kQueries * kMainBytes);    // offsets inside of a stage
 constexpr int kQueryStage = kQueryTail + aligned(kQueries * kTailBytes);
 constexpr int kKeyTail = aligned(KEYS * kMainBytes);
-constexpr int kValueBox = KEYS * VALUE_SPAN;
+constexpr int kValueBox = KEYS * kMainBytes;
 constexpr int kValueStart = kKeyTail + aligned(KEYS * kTailBytes);
 constexpr int kStage = kValueStart + aligned(kValueBoxes * kValueBox);
 constexpr int kStagesStart = kQueryStages * kQueryStage;
@@ -53,7 +44,6 @@ static_assert(kSharedBytes <= SHARED_BYTES, "a block has 227 KiB");
 
 constexpr int kThreads = 128 * (CONSUMERS + 1);
 constexpr float kLog2E = 1.4426950408889634f;
-constexpr float kPatience = 8 / (SCALE * kLog2E);             // in scores: weights are 256 at most
 
 // Stages are used in turn: which is next, and how often the barriers have turned.
 template <int COUNT>
@@ -76,41 +66,27 @@ struct Barriers {
 
 // Products.
 
-constexpr u64 kValueSwizzle = VALUE_SPAN == 128 ? kSwizzle128 : VALUE_SPAN == 64 ? kSwizzle64 : kSwizzle32;
-
 struct Queries {
-#if QUERIES_HELD
-  u32 parts[20];  // five steps of 16 columns
-#else
   u32 main, tail;
-#endif
 };
 
 // 64 queries times N keys, over 80 columns.
 template <int N>
 __device__ __forceinline__ void score(float (&s)[N / 2], const Queries& q, u32 keys) {
   const u64 main = matrix(keys, kSwizzle128, kMainBytes), tail = matrix(keys + kKeyTail, kSwizzle32, kTailBytes);
-#if !QUERIES_HELD
   const u64 q_main = matrix(q.main, kSwizzle128, kMainBytes), q_tail = matrix(q.tail, kSwizzle32, kTailBytes);
-#endif
 #pragma unroll
-  for (int step = 0; step < 5; ++step) {
-    const u64 b = step < 4 ? further(main, 32 * step) : tail;
-#if QUERIES_HELD
-    product(s, q.parts[4 * step], q.parts[4 * step + 1], q.parts[4 * step + 2], q.parts[4 * step + 3], b, step > 0);
-#else
-    product(s, step < 4 ? further(q_main, 32 * step) : q_tail, b, step > 0);
-#endif
-  }
+  for (int step = 0; step < 4; ++step) product(s, further(q_main, 32 * step), further(main, 32 * step), step > 0);
+  product(s, q_tail, tail, true);
 }
 
 // Adds N weighted rows of v, or begins with them.
 template <int N>
-__device__ __forceinline__ void mix(float (&o)[VALUE_WIDTH / 2], const u32 (&p)[KEYS / 4], u32 values, bool add) {
-  const u64 rows = matrix(values, kValueSwizzle, VALUE_SPAN, kValueBox);
+__device__ __forceinline__ void mix(float (&o)[WIDTH / 2], const u32 (&p)[KEYS / 4], u32 values, bool add) {
+  const u64 rows = matrix(values, kSwizzle128, kMainBytes, kValueBox);
 #pragma unroll
   for (int step = 0; step < N / 16; ++step) {
-    const u64 b = further(rows, 16 * VALUE_SPAN * step);
+    const u64 b = further(rows, 16 * kMainBytes * step);
     product_across(o, p[4 * step], p[4 * step + 1], p[4 * step + 2], p[4 * step + 3], b, add || step > 0);
   }
 }
@@ -121,25 +97,12 @@ __device__ __forceinline__ void mix(float (&o)[VALUE_WIDTH / 2], const u32 (&p)[
 // of a quad share them. `most` and `sum` are of those rows; sums stay the thread's own until the end.
 struct Rows {
   float most[2], sum[2], shrink[2];
-  bool grown;  // `most` did in some row of the warp, and what is there has to shrink
 };
-
-// exp2 of a number that is not above zero, from a polynomial over its fraction: within 8e-5, where the weights'
-// rounding is 2e-3.
-__device__ __forceinline__ float exp2_by_polynomial(float x) {
-  const float shift = 12582912.0f;  // 1.5 * 2^23: what is added to it is rounded to an integer in its last bits
-  x = fmaxf(x, -126.0f);
-  const float rounded = x + shift;
-  const float f = x - (rounded - shift);
-  const float p = __fmaf_rn(__fmaf_rn(__fmaf_rn(0.055171435f, f, 0.24261081f), f, 0.69326099f), f, 0.99992809f);
-  return __uint_as_float((__float_as_uint(rounded) << 23) + __float_as_uint(p));
-}
 
 // From scores to weights, under the largest score up to now. Before the first tile there is none.
 template <int N, bool FIRST>
 __device__ __forceinline__ void weigh(float (&s)[N / 2], Rows& rows) {
   const float scale = SCALE * kLog2E;
-  float top[2];
 #pragma unroll
   for (int row = 0; row < 2; ++row) {
     float even = s[2 * row], odd = s[2 * row + 1];
@@ -148,24 +111,15 @@ __device__ __forceinline__ void weigh(float (&s)[N / 2], Rows& rows) {
       even = fmaxf(even, s[4 * block + 2 * row]);
       odd = fmaxf(odd, s[4 * block + 2 * row + 1]);
     }
-    top[row] = fmaxf(even, odd);
-  }
-  if (!FIRST) {
-    const bool grows = top[0] > rows.most[0] + kPatience || top[1] > rows.most[1] + kPatience;
-    rows.grown = !LAZY || __any_sync(0xFFFFFFFF, grows);
-  }
-  if (FIRST || rows.grown) {
-#pragma unroll
-    for (int row = 0; row < 2; ++row) {
-      top[row] = fmaxf(top[row], __shfl_xor_sync(0xFFFFFFFF, top[row], 1));
-      top[row] = fmaxf(top[row], __shfl_xor_sync(0xFFFFFFFF, top[row], 2));
-      if (!FIRST) {
-        top[row] = fmaxf(top[row], rows.most[row]);
-        rows.shrink[row] = exp2_of((rows.most[row] - top[row]) * scale);
-        rows.sum[row] *= rows.shrink[row];
-      }
-      rows.most[row] = top[row];
+    float top = fmaxf(even, odd);
+    top = fmaxf(top, __shfl_xor_sync(0xFFFFFFFF, top, 1));
+    top = fmaxf(top, __shfl_xor_sync(0xFFFFFFFF, top, 2));
+    if (!FIRST) {
+      top = fmaxf(top, rows.most[row]);
+      rows.shrink[row] = exp2_of((rows.most[row] - top) * scale);
+      rows.sum[row] *= rows.shrink[row];
     }
+    rows.most[row] = top;
   }
 #pragma unroll
   for (int row = 0; row < 2; ++row) {
@@ -175,8 +129,7 @@ __device__ __forceinline__ void weigh(float (&s)[N / 2], Rows& rows) {
     for (int block = 0; block < N / 8; ++block) {
       const int i = 4 * block + 2 * row;
       s[i] = exp2_of(__fmaf_rn(s[i], scale, -base));
-      const float x = __fmaf_rn(s[i + 1], scale, -base);
-      s[i + 1] = !FIRST && block % 8 < POLYNOMIALS ? exp2_by_polynomial(x) : exp2_of(x);
+      s[i + 1] = exp2_of(__fmaf_rn(s[i + 1], scale, -base));
       even += s[i];
       odd += s[i + 1];
     }
@@ -191,10 +144,9 @@ __device__ __forceinline__ void pack(u32 (&p)[KEYS / 4], const float (&s)[N / 2]
   for (int i = 0; i < N / 4; ++i) p[i] = two_bfloat16(s[2 * i], s[2 * i + 1]);
 }
 
-__device__ __forceinline__ void shrink(float (&o)[VALUE_WIDTH / 2], const Rows& rows) {
-  if (LAZY && !rows.grown) return;
+__device__ __forceinline__ void shrink(float (&o)[WIDTH / 2], const Rows& rows) {
 #pragma unroll
-  for (int i = 0; i < VALUE_WIDTH / 2; ++i) o[i] *= rows.shrink[i / 2 % 2];
+  for (int i = 0; i < WIDTH / 2; ++i) o[i] *= rows.shrink[i / 2 % 2];
 }
 
 // The two sides.
@@ -222,7 +174,7 @@ __device__ __forceinline__ void bring(
       wait(barriers.values_empty(stage.index), stage.phase ^ 1);
       expect(v_full, kValueBoxes * kValueBox);
       for (int box = 0; box < kValueBoxes; ++box)
-        copy(v_map, start + kValueStart + box * kValueBox, v_full, box * kValueColumns, 2 * HEADS + head, tile * KEYS, crop);
+        copy(v_map, start + kValueStart + box * kValueBox, v_full, box * 64, 2 * HEADS + head, tile * KEYS, crop);
       stage.advance();
     }
   }
@@ -244,22 +196,6 @@ __device__ __forceinline__ void release(u32 barrier) {
   if (threadIdx.x % 32 == 0) arrive(barrier);  // each warp's products are complete when its own wait is
 }
 
-__device__ __forceinline__ void take_queries(Queries& q, u32 main, u32 tail) {
-#if QUERIES_HELD
-  const int lane = threadIdx.x % 32, row = threadIdx.x / 32 % 4 * 16 + lane / 4;
-#pragma unroll
-  for (int i = 0; i < 20; ++i) {
-    const int r = row + (i & 1) * 8, column = (i & 2) * 4 + lane % 4 * 2;
-    const u32 address = i < 16 ? main + ((r * kMainBytes + (16 * (i / 4) + column) * 2) ^ (r % 8 << 4))
-                               : tail + ((r * kTailBytes + column * 2) ^ (r / 4 % 2 << 4));
-    q.parts[i] = load_shared(address);
-  }
-#else
-  q.main = main;
-  q.tail = tail;
-#endif
-}
-
 struct Consumer {
   u32 shared;
   Barriers barriers;
@@ -273,22 +209,16 @@ struct Consumer {
   __device__ __forceinline__ u32 values_at() const {
     return shared + kStagesStart + values.index * kStage + kValueStart;
   }
-  __device__ __forceinline__ void keys_done(u32 zero = 0) {
-    release(barriers.keys_empty(keys.index) + zero);
-    keys.advance();
-  }
+  __device__ __forceinline__ void keys_done() { release(barriers.keys_empty(keys.index)); keys.advance(); }
   __device__ __forceinline__ void values_done() { release(barriers.values_empty(values.index)); values.advance(); }
   __device__ __forceinline__ void queries_done() { release(barriers.queries_empty(queries.index)); queries.advance(); }
 
-  // The queries of the next unit. Those in shared memory are needed until its last scores are there.
+  // The queries of the next unit, which are needed until its last scores are there.
   __device__ __forceinline__ void take() {
     const u32 start = shared + queries.index * kQueryStage;
     wait(barriers.queries_full(queries.index), queries.phase);
-    take_queries(q, start + group * 64 * kMainBytes, start + kQueryTail + group * 64 * kTailBytes);
-    if (QUERIES_HELD) {
-      __syncwarp();
-      queries_done();
-    }
+    q.main = start + group * 64 * kMainBytes;
+    q.tail = start + kQueryTail + group * 64 * kTailBytes;
   }
 
   // Weights of the incomplete tile, with which a unit begins.
@@ -315,9 +245,9 @@ struct Consumer {
     pack<kLast>(p, s);
   }
 
-  // The next tile's scores, and behind them the BEFORE weights in p times their values.
+  // The next tile's scores, together with the BEFORE weights in p times their values.
   template <int N, int BEFORE>
-  __device__ __forceinline__ void issue(float (&s)[N / 2], float (&o)[VALUE_WIDTH / 2], u32 (&p)[KEYS / 4], bool add) {
+  __device__ __forceinline__ void both(float (&s)[N / 2], float (&o)[WIDTH / 2], u32 (&p)[KEYS / 4], bool add) {
     wait(barriers.keys_full(keys.index), keys.phase);
     await_turn(group);
     products_begin();
@@ -328,113 +258,73 @@ struct Consumer {
     mix<BEFORE>(o, p, values_at(), add);
     products_commit();
     pass_turn(group);
-  }
-
-  // Waits for both, or for the scores, then weighs those, then waits for the rest.
-  template <int N, bool FIRST>
-  __device__ __forceinline__ void finish(float (&s)[N / 2], float (&o)[VALUE_WIDTH / 2]) {
-    products_wait<OVERLAP == 2 ? 1 : 0>();
+    products_wait<0>();
     settled(s);
-    if (OVERLAP != 2) {
-      settled(o);
-      keys_done();
-      values_done();
-    }
-    if constexpr (FIRST) weigh_first(s);
-    else weigh<N, false>(s, rows);
-    if (OVERLAP == 2) {
-      // Sums are not negative: this is zero, and keeps the assembler from waiting before the weights are there.
-      keys_done(__float_as_uint(rows.sum[0] + rows.sum[1]) >> 31);
-      products_wait<0>();
-      settled(o);
-      values_done();
-    }
+    settled(o);
+    keys_done();
+    values_done();
   }
 
   template <int BEFORE>
-  __device__ __forceinline__ void together(float (&o)[VALUE_WIDTH / 2], u32 (&p)[KEYS / 4], bool add) {
+  __device__ __forceinline__ void next(float (&o)[WIDTH / 2], u32 (&p)[KEYS / 4], bool add) {
     float s[KEYS / 2];
-    issue<KEYS, BEFORE>(s, o, p, add);
-    finish<KEYS, false>(s, o);
+    both<KEYS, BEFORE>(s, o, p, add);
+    weigh<KEYS, false>(s, rows);
     shrink(o, rows);
     pack<KEYS>(p, s);
   }
 
   // From one unit to the next: its first scores go with the last products of this one.
-  __device__ __forceinline__ void chain(float (&o)[VALUE_WIDTH / 2], u32 (&p)[KEYS / 4], float (&sums)[2]) {
+  __device__ __forceinline__ void chain(float (&o)[WIDTH / 2], u32 (&p)[KEYS / 4], float (&sums)[2]) {
     float s[kLast / 2];
-    issue<kLast, KEYS>(s, o, p, true);
+    both<kLast, KEYS>(s, o, p, true);
     sums[0] = rows.sum[0];
     sums[1] = rows.sum[1];
-    finish<kLast, true>(s, o);
+    weigh_first(s);
     pack<kLast>(p, s);
   }
 
-  template <int N>
-  __device__ __forceinline__ void mixed(float (&o)[VALUE_WIDTH / 2], u32 (&p)[KEYS / 4], bool add) {
+  // The last weights of a unit times their values.
+  __device__ __forceinline__ void last(float (&o)[WIDTH / 2], u32 (&p)[KEYS / 4]) {
     wait(barriers.values_full(values.index), values.phase);
     products_begin();
-    mix<N>(o, p, values_at(), add);
+    mix<KEYS>(o, p, values_at(), true);
     products_commit();
     products_wait<0>();
     settled(o);
     values_done();
   }
 
-  // One after the other: other warpgroups fill the gaps.
-  __device__ __forceinline__ void alone(float (&o)[VALUE_WIDTH / 2], u32 (&p)[KEYS / 4]) {
-    float s[KEYS / 2];
-    wait(barriers.keys_full(keys.index), keys.phase);
-    await_turn(group);
-    products_begin();
-    score<KEYS>(s, q, keys_at());
-    products_commit();
-    pass_turn(group);
-    products_wait<0>();
-    settled(s);
-    keys_done();
-    weigh<KEYS, false>(s, rows);
-    pack<KEYS>(p, s);
-    shrink(o, rows);
-    mixed<KEYS>(o, p, true);
-  }
-
   __device__ __forceinline__ void work(void* out, int units, float scale) {
-    float o[VALUE_WIDTH / 2];
+    float o[WIDTH / 2];
     u32 p[KEYS / 4];
     int unit = blockIdx.x;
     take();
     first(p);
     while (true) {
-      const int next = unit + gridDim.x;
-#if OVERLAP
-      together<kLast>(o, p, false);
+      const int following = unit + gridDim.x;
+      next<kLast>(o, p, false);
 #pragma unroll 1
-      for (int tile = 1; tile < kWholeTiles; ++tile) together<KEYS>(o, p, true);
-#else
-      mixed<kLast>(o, p, false);
-#pragma unroll 1
-      for (int tile = 0; tile < kWholeTiles; ++tile) alone(o, p);
-#endif
-      if (!QUERIES_HELD) queries_done();
-      if (OVERLAP && CHAINED && next < units) {
+      for (int tile = 1; tile < kWholeTiles; ++tile) next<KEYS>(o, p, true);
+      queries_done();
+      if (CHAINED && following < units) {
         float sums[2];
         take();
         chain(o, p, sums);
         write(o, sums, out, unit, scale);
       } else {
-        if (OVERLAP) mixed<KEYS>(o, p, true);
+        last(o, p);
         write(o, rows.sum, out, unit, scale);
-        if (next >= units) return;
+        if (following >= units) return;
         take();
         first(p);
       }
-      unit = next;
+      unit = following;
     }
   }
 
   __device__ __forceinline__ void write(
-      const float (&o)[VALUE_WIDTH / 2], const float (&sums)[2], void* out, int unit, float scale) {
+      const float (&o)[WIDTH / 2], const float (&sums)[2], void* out, int unit, float scale) {
     const int head = unit / kUnitsPerHead % HEADS, crop = unit / kUnitsPerHead / HEADS;
     const int start = unit % kUnitsPerHead * kQueries + group * 64;
     const int lane = threadIdx.x % 32;

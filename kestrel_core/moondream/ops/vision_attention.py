@@ -29,13 +29,7 @@ class Tiles:
     consumers: int = 3
     keys: int = 128
     stages: int = 3
-    queries_held: bool = False
-    overlap: int = 1
     turns: bool = True
-    value_span: int = 128
-    value_width: int = 72
-    polynomials: int = 0
-    lazy: bool = False
     chained: bool = True
 
 
@@ -70,13 +64,7 @@ def macros(shape: Shape, tiles: Tiles, float8: bool = False) -> dict[str, str]:
         "CONSUMERS": tiles.consumers,
         "KEYS": tiles.keys,
         "STAGES": tiles.stages,
-        "QUERIES_HELD": int(tiles.queries_held),
-        "OVERLAP": tiles.overlap,
         "TURNS": int(tiles.turns),
-        "VALUE_SPAN": tiles.value_span,
-        "VALUE_WIDTH": tiles.value_width,
-        "POLYNOMIALS": tiles.polynomials,
-        "LAZY": int(tiles.lazy),
         "CHAINED": int(tiles.chained),
         "FLOAT8": int(float8),
         "SHARED_BYTES": SHARED_BYTES,
@@ -89,22 +77,22 @@ def macros(shape: Shape, tiles: Tiles, float8: bool = False) -> dict[str, str]:
 def products(shape: Shape, tiles: Tiles) -> list[str]:
     """Functions for one instruction each: scores of a whole and of the last tile, and weights times v."""
     last = -(-(shape.num_patches % tiles.keys) // 16) * 16
-    scores = [_product("product", n, tiles.queries_held, False) for n in sorted({tiles.keys, last})]
-    return [*scores, _product("product_across", tiles.value_width, True, True)]
+    return [*(_product(n) for n in sorted({tiles.keys, last})), _product(shape.head_dim, across=True)]
 
 
-def _product(name: str, columns: int, held: bool, across: bool) -> str:
-    """d (+)= a b, 64 rows by `columns`, 16 deep. a is held in registers or lies in shared memory, as b does.
+def _product(columns: int, across: bool = False) -> str:
+    """d (+)= a b, 64 rows by `columns`, 16 deep. b lies in shared memory, and so does a.
 
-    The rows of b are those of its transpose where a product is not `across`."""
+    `across`, a is in registers, and rows of b are those of the memory; else those of its transpose."""
     count = columns // 2  # registers of d in every thread
     d = ", ".join(f"%{i}" for i in range(count))
-    if held:
-        parameters, inputs = "u32 a0, u32 a1, u32 a2, u32 a3", [f'"r"(a{i})' for i in range(4)]
-        a, ways = "{" + ", ".join(f"%{count + i}" for i in range(4)) + "}", f"{int(across)}"
+    if across:
+        name, parameters = "product_across", "u32 a0, u32 a1, u32 a2, u32 a3"
+        inputs = [f'"r"(a{i})' for i in range(4)]
+        a, ways = "{" + ", ".join(f"%{count + i}" for i in range(4)) + "}", "1"
     else:
-        parameters, inputs = "u64 a", ['"l"(a)']
-        a, ways = f"%{count}", f"0, {int(across)}"
+        name, parameters, inputs = "product", "u64 a", ['"l"(a)']
+        a, ways = f"%{count}", "0, 0"
     b = count + len(inputs)
     inputs += ['"l"(b)', '"r"(int(add))']
     outputs = ", ".join(f'"+f"(d[{i}])' for i in range(count))
@@ -132,7 +120,7 @@ def boxes(shape: Shape, tiles: Tiles, num_crops: int) -> list[Box]:
         box(TAIL_COLUMNS, queries),
         box(MAIN_COLUMNS, tiles.keys),
         box(TAIL_COLUMNS, tiles.keys),
-        box(tiles.value_span // 2, tiles.keys),
+        box(MAIN_COLUMNS, tiles.keys),
     ]
 
 

@@ -107,34 +107,29 @@ class ImageEncoder:
             return 0
         return self._partial[key].num_missing if key in self._partial else count
 
-    def is_under_way(self, image: PreparedImage) -> bool:
-        """As `PictureProgress` has it."""
-        encoded = self._remembered.get(image.key)
-        return encoded is not None and encoded.ready is not None and not encoded.ready.query()
-
     def encode_ahead(self, encodes: Sequence[Encode]) -> None:
         """Launch this. A picture for which it fails is encoded with its step, and may fail there."""
         try:
-            self._advance(encodes)
+            self._advance(encodes, in_turn=True)
         except Exception:
             log.exception("encoding pictures in parts failed; they are tried as a whole")
 
-    def _advance(self, encodes: Sequence[Encode]) -> None:
+    def _advance(self, encodes: Sequence[Encode], in_turn: bool) -> None:
         try:
             parts = [(self._begun(one.image), one) for one in encodes if self.num_missing(one.image)]
             room, batch = self._parts.max_crops, list[tuple[Partial, int]]()
             for picture, one in parts:
                 count = min(one.num_crops, picture.num_missing)
                 if batch and count > room:
-                    self._parts.advance(batch, not one.beside)
+                    self._parts.advance(batch, in_turn)
                     room, batch = self._parts.max_crops, []
                 batch.append((picture, count))
                 room -= count
             if batch:
-                self._parts.advance(batch, not parts[-1][1].beside)
+                self._parts.advance(batch, in_turn)
             for picture, one in parts:
                 if not picture.num_missing:
-                    encoded = self._parts.finish(picture, not one.beside)
+                    encoded = self._parts.finish(picture, in_turn)
                     self._keep(one.image, encoded)
                     self._ahead.add(one.image.key)
                     if self._batches is None:
@@ -169,11 +164,9 @@ class ImageEncoder:
     def _encode(self, images: Sequence[PreparedImage]) -> dict[str, Encoded]:
         wanted = {image.key: image for image in images}
         if begun := [
-            Encode(wanted[key], part.num_missing, True)
-            for key, part in self._partial.items()
-            if key in wanted
+            Encode(wanted[key], part.num_missing) for key, part in self._partial.items() if key in wanted
         ]:
-            self._advance(begun)
+            self._advance(begun, in_turn=False)  # this step waits for them
         found = {key: self._remembered[key] for key in wanted if key in self._remembered}
         fresh = [image for key, image in wanted.items() if key not in found]
         for key in found:

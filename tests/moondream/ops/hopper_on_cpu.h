@@ -37,7 +37,7 @@ alignas(1024) char memory[kMaxShared];
 struct Product {
   float* d;
   int columns;
-  bool held, across, add;
+  bool across, add;  // across: a is in registers, and rows of b are those of the memory
   u64 a, b;
   int number;
 };
@@ -88,11 +88,6 @@ inline float __shfl_xor_sync(u32, float value, int mask) {
   std::memcpy(&value, &other, 4);
   return value;
 }
-inline bool __any_sync(u32, bool value) {
-  for (u32 one : meet(current / 32, current / 32 * 32, 32, value)) if (one) return true;
-  return false;
-}
-inline void __syncwarp() { meet(current / 32, current / 32 * 32, 32, 0); }
 inline void __syncthreads() { meet(1000, 0, int(fibers.size()), 0); }
 
 struct Named { int count = 0; long long turn = 0; };
@@ -155,7 +150,6 @@ inline void copy(const TensorMap& map, u32 to, u32 barrier, int x, int y, int z,
 }
 
 inline u32 shared_address(const void*) { return 0; }
-inline u32 load_shared(u32 address) { u32 value; std::memcpy(&value, memory + address, 4); return value; }
 template <int COUNT> inline void fewer_registers() {}
 template <int COUNT> inline void more_registers() {}
 
@@ -177,12 +171,10 @@ inline unsigned short two_float8(float, float) { fail("float8 is not emulated");
 inline float exp2_of(float x) { return std::exp2(x); }
 inline float __fmaf_rn(float a, float b, float c) { return std::fma(a, b, c); }
 inline float __fdividef(float a, float b) { return a / b; }
-inline float __uint_as_float(u32 bits) { float value; std::memcpy(&value, &bits, 4); return value; }
-inline u32 __float_as_uint(float value) { u32 bits; std::memcpy(&bits, &value, 4); return bits; }
 
 // Products.
 
-constexpr u64 kSwizzle128 = 1, kSwizzle64 = 2, kSwizzle32 = 3;
+constexpr u64 kSwizzle128 = 1, kSwizzle32 = 3;
 inline u64 matrix(u32 address, u64 swizzle, int span, int boxes = 16) {
   if (address % (8 * span)) fail("a matrix that does not start where its swizzle does");
   return u64(address >> 4 | u32(boxes >> 4) << 16) | u64(8 * span >> 4) << 32 | swizzle << 62;
@@ -204,34 +196,26 @@ inline float element(u64 matrix, int row, int column, bool across) {  // across:
 struct Left { u32 parts[128][4]; int count = 0; };
 static std::map<std::pair<int, int>, Left> lefts;  // by warpgroup and number of the product
 
-inline void issue(float* d, int columns, bool held, bool across, bool add, u64 a, u64 b) {
+inline void issue(float* d, int columns, bool across, bool add, u64 a, u64 b) {
   Fiber& fiber = fibers[current];
-  fiber.open.push_back({d, columns, held, across, add, a, b, fiber.issued++});
+  fiber.open.push_back({d, columns, across, add, a, b, fiber.issued++});
 }
 template <int N>
-inline void product(float (&d)[N], u64 a, u64 b, bool add) { issue(d, 2 * N, false, false, add, a, b); }
+inline void product(float (&d)[N], u64 a, u64 b, bool add) { issue(d, 2 * N, false, add, a, b); }
 template <int N>
-inline void issue_held(float (&d)[N], u32 a0, u32 a1, u32 a2, u32 a3, u64 b, bool across, bool add) {
+inline void product_across(float (&d)[N], u32 a0, u32 a1, u32 a2, u32 a3, u64 b, bool add) {
   Left& left = lefts[{current / 128, fibers[current].issued}];
   const u32 parts[4] = {a0, a1, a2, a3};
   std::memcpy(left.parts[current % 128], parts, 16);
   ++left.count;
   ++progress;
-  issue(d, 2 * N, true, across, add, 0, b);
-}
-template <int N>
-inline void product(float (&d)[N], u32 a0, u32 a1, u32 a2, u32 a3, u64 b, bool add) {
-  issue_held(d, a0, a1, a2, a3, b, false, add);
-}
-template <int N>
-inline void product_across(float (&d)[N], u32 a0, u32 a1, u32 a2, u32 a3, u64 b, bool add) {
-  issue_held(d, a0, a1, a2, a3, b, true, add);
+  issue(d, 2 * N, true, add, 0, b);
 }
 
 inline void run(const Product& p) {
   const int thread = current % 128, lane = thread % 32;
   Left* left = nullptr;
-  if (p.held) {
+  if (p.across) {
     left = &lefts[{current / 128, p.number}];
     while (left->count < 128) yield();
   }
@@ -239,7 +223,7 @@ inline void run(const Product& p) {
     const int row = thread / 32 * 16 + lane / 4 + 8 * half;
     float a[16];
     for (int k = 0; k < 16; ++k) {
-      if (p.held) {
+      if (p.across) {
         const u32 both = left->parts[thread / 4 * 4 + k % 8 / 2][half + (k >= 8 ? 2 : 0)];
         a[k] = of_bfloat16(uint16_t(k % 2 ? both >> 16 : both));
       } else {

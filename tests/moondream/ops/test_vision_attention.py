@@ -55,10 +55,9 @@ def emulate(tmp_path: Path, shape: Shape, tiles: Tiles, qkv: Tensor, num_crops: 
     "tiles",
     [
         Tiles(),
-        Tiles(keys=96, queries_held=True, overlap=2, value_span=32, value_width=80, polynomials=4),
-        Tiles(consumers=2, keys=160, stages=2, queries_held=True, overlap=2, lazy=True),
-        Tiles(lazy=True, polynomials=2, chained=False),
-        Tiles(queries_held=True, overlap=0, turns=False, value_span=64),
+        Tiles(keys=96, stages=4, chained=False),
+        Tiles(consumers=2, keys=160, stages=2),
+        Tiles(turns=False, chained=False),
     ],
     ids=str,
 )

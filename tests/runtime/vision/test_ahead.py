@@ -32,11 +32,8 @@ def expected(image: PreparedImage) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 30])
-@pytest.mark.parametrize("beside", [False, True])
 @pytest.mark.parametrize("max_crops", [14, None])
-def test_parts_of_several_pictures_share_batches_and_give_the_same(
-    size: int, beside: bool, max_crops: int | None
-) -> None:
+def test_parts_of_several_pictures_share_batches_and_give_the_same(size: int, max_crops: int | None) -> None:
     encoder = make(max_crops)
     images = [picture(at, tiling) for at, tiling in enumerate([(2, 3), (1, 1), (3, 4), (1, 2)])]
     assert [encoder.num_missing(image) for image in images] == [7, 1, 13, 3]
@@ -44,10 +41,10 @@ def test_parts_of_several_pictures_share_batches_and_give_the_same(
         left, encodes = size, []
         for image in images:
             if left and (missing := encoder.num_missing(image)):
-                encodes.append(Encode(image, min(left, missing), beside))
+                encodes.append(Encode(image, min(left, missing)))
                 left -= encodes[-1].num_crops
         encoder.encode_ahead(encodes)
-    assert encoder.num_encoded == 4 and not any(map(encoder.is_under_way, images))
+    assert encoder.num_encoded == 4
     for image, found in zip(images, encoder.encode_many(images), strict=True):
         torch.testing.assert_close(found, expected(image), atol=1e-5, rtol=1e-5)
         assert encoder.seconds(image) > 0, "all of its parts"

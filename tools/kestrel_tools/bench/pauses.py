@@ -41,8 +41,6 @@ def bench_pauses(run: Pauses, bench: Bench) -> None:
     slots = max(bench.config.max_batch_size, max(run.streams) + SLOTS, run.callers)
     first = replace(bench.config, max_batch_size=slots, max_queue=max(bench.config.max_queue, MAX_QUEUE))
     configs = {policy: _with_policy(first, policy) for policy in policies}
-    if any(config.vision_pacing == "beside" for config in configs.values()):
-        first = replace(first, vision_pacing="beside")  # its graphs are captured in another way
     with told(bench.console) as say, ThreadPoolExecutor() as threads:
         say(f"loading {first.model}, drawing {run.num_charts:,} charts")
         charts = threads.map(draw_chart, range(run.num_charts))
