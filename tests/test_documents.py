@@ -29,6 +29,10 @@ PAGES = (
     "docs/finetune.md",
     "docs/operations.md",
     "docs/attacks.md",
+    "docs/adapters.md",
+    "docs/quantize.md",
+    "docs/performance.md",
+    "docs/performance-log.md",
     "SECURITY.md",
     "client/README.md",
     "docker/README.md",
@@ -117,6 +121,18 @@ def test_every_file_a_page_links_exists(page: str) -> None:
     text, folder = (ROOT / page).read_text(), (ROOT / page).parent
     links = [link for link in re.findall(r"\]\(([^)#]+)\)", text) if "://" not in link]
     assert [link for link in links if not (folder / link).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_heading_a_page_links_exists(page: str) -> None:
+    text, folder = (ROOT / page).read_text(), (ROOT / page).parent
+    links = re.findall(r"\]\(([^)#:]*\.md)#([^)]+)\)", text)
+    assert [(file, anchor) for file, anchor in links if anchor not in anchors(folder / file)] == []
+
+
+def anchors(page: Path) -> list[str]:
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings]
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -24,7 +24,7 @@ class Tile(NamedTuple):
     warps: int
 
 
-# The fastest of those tried on an H200: docs/performance.md.
+# The fastest of those tried on an H200: docs/performance-log.md.
 NARROW = Tile(4, 2048, 8)  # for matrices of few rows, each of them long
 WIDE = Tile(8, 1024, 4)
 NARROW_DIM = 4096  # rows of a matrix up to which it is narrow

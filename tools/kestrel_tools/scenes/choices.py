@@ -38,7 +38,7 @@ from .verdict import UNITS, Verdict
 
 # By how many roundings two right computations may differ. In 16 bits the two logits themselves are rounded,
 # which makes 2, and so was every layer before them. In float32 a sum is rounded at each of its terms, and
-# devices add in different orders. Measured values are in docs/performance.md.
+# devices add in different orders. Measured values are in docs/performance-log.md.
 NEAR = {"float32": 64.0, "bfloat16": 4.0, "float16": 4.0}
 # Of an engine that computes in few bits, in roundings of its 16 bits. Not measured yet.
 FEW_BITS_NEAR = {"fp8": 24.0, "int4": 48.0}
