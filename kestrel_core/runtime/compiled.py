@@ -12,12 +12,14 @@ from collections.abc import MutableMapping
 from importlib import metadata
 from pathlib import Path
 
+from kestrel_core.moondream.ops.cubins import FOLDER_VARIABLE
+
 log = logging.getLogger("kestrel")
 
 FOLDERS = {  # by the variable that says where
     "TRITON_CACHE_DIR": "kernels",
     "FLASHINFER_WORKSPACE_BASE": "flashinfer",
-    "CUBIN_CACHE_DIR": "cubins",
+    FOLDER_VARIABLE: "cubins",
 }
 COMPILERS = ("torch", "triton", "flashinfer-python")
 

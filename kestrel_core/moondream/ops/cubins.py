@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 Value = ctypes.c_void_p | ctypes.c_int | ctypes.c_float  # an argument of a kernel
 
+FOLDER_VARIABLE = "CUBIN_CACHE_DIR"
 COMPILE_S = 120.0
 BFLOAT16 = 9  # CU_TENSOR_MAP_DATA_TYPE_BFLOAT16
 L2_128_BYTES = 2  # CU_TENSOR_MAP_L2_PROMOTION_L2_128B
@@ -40,7 +41,10 @@ class Box(NamedTuple):
 
 
 def cache_folder() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kestrel" / "kernels"
+    """Where the option cache_folder says (`runtime.compiled`), or in the user's cache."""
+    chosen = os.environ.get(FOLDER_VARIABLE)
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return Path(chosen) if chosen else home / "kestrel" / "kernels"
 
 
 def find_compiler() -> Path | None:

@@ -65,8 +65,11 @@ def test_compilers_are_found_where_cuda_is(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_the_folder_is_in_the_users_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CUBIN_CACHE_DIR", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert cache_folder() == tmp_path / "kestrel" / "kernels"
+    monkeypatch.setenv("CUBIN_CACHE_DIR", str(tmp_path / "chosen"))
+    assert cache_folder() == tmp_path / "chosen"
 
 
 def test_a_machine_without_a_driver_cannot_build(monkeypatch: pytest.MonkeyPatch) -> None:
