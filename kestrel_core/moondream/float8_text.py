@@ -11,9 +11,8 @@ from kestrel_core.moondream.fast_text import FastText
 from kestrel_core.moondream.few_bits_text import FewBitsTextBlock
 from kestrel_core.moondream.lora import AdapterRows
 from kestrel_core.moondream.ops.choose_few_bits import Float8Ops
-from kestrel_core.moondream.ops.few_bits import FEW_ROWS
 from kestrel_core.moondream.ops.float8_products import FixedScale, pack_float8
-from kestrel_core.moondream.ops.protocol import Pairs, RotaryTables, StepAdapters
+from kestrel_core.moondream.ops.protocol import FEW_ROWS, Pairs, RotaryTables, StepAdapters
 from kestrel_core.moondream.scales import InputScales
 from kestrel_core.moondream.text import MLP, Attend, Block, Text
 
