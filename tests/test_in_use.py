@@ -146,6 +146,12 @@ def test_scales_are_taken_from_the_file_that_is_named(wide_model: LoadedModel, t
         assemble_engine(beside, configured(quantize="fp8"))
 
 
+def test_weights_that_an_engine_uses_are_not_packed_for_another(wide_model: LoadedModel) -> None:
+    assemble_engine(wide_model, configured()).close()
+    with pytest.raises(EngineFailed, match="quantize is fp8, and another engine computes"):
+        assemble_engine(wide_model, configured(quantize="fp8"))
+
+
 def test_an_old_gpu_serves_without_float8(
     wide_model: LoadedModel, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

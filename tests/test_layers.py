@@ -148,6 +148,7 @@ HOUSES = {
     "decode_stages": "tools",
     "decode_steps": "tools",
     "kernel_stages": "tools",
+    "stages": "tools",
     "vision_attention_tiles": "tools",
     "client": "client",
     "gateway": "gateway",

@@ -15,7 +15,7 @@ import torch
 from rich.console import Console
 from torch import Tensor
 
-from kernel_stages import LAYERS, Case, Place, Work, floor_ms, print_stages
+from kernel_stages import LAYERS
 from kestrel_core.moondream.checkpoint.weights import random_weights
 from kestrel_core.moondream.config import MOONDREAM2, MOONDREAM3, MoondreamConfig, TextConfig
 from kestrel_core.moondream.fast_text import FastText
@@ -26,6 +26,7 @@ from kestrel_core.moondream.ops import plain
 from kestrel_core.moondream.ops.choose import choose_fused
 from kestrel_core.moondream.ops.protocol import Fused, StepAdapters
 from kestrel_core.moondream.text import Text
+from stages import Case, Place, Work, floor_ms, print_stages
 
 TOKENS = (1, 16, 64, 762, 3714)  # decode steps, a prompt with a picture, five of them
 NUM_ADAPTERS = (1, 8)

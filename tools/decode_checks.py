@@ -1,6 +1,5 @@
 """The kernels for decoding against plain torch on the device, captured and launched again and again."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -8,16 +7,16 @@ import torch
 from torch import Tensor
 
 from decode_rows import CONTEXT, MAX_CONTEXT, PAGE_SIZE, difference, fill, filled_cache, rows_of
-from kernel_stages import captured
 from kestrel_core.moondream.config import MOONDREAM2, MOONDREAM3
 from kestrel_core.moondream.fast_text import make_rotary_tables
 from kestrel_core.moondream.ops import plain
 from kestrel_core.moondream.ops.protocol import Heads, Norm, Pairs, TauWeights
 from kestrel_core.runtime.attention.sdpa import PagedSdpaAttention
 from kestrel_core.runtime.kv_cache import KVCache
+from stages import Report, captured
 
 
-def check_attention(device: torch.device) -> Iterator[str]:
+def check_attention(device: torch.device, report: Report) -> None:
     from kestrel_core.runtime.attention.few_rows import FewRowsDecode, cut
 
     # Numbers of heads, their size, and numbers of rows. Every cut of the work is compiled, which takes time.
@@ -63,10 +62,10 @@ def check_attention(device: torch.device) -> Iterator[str]:
                         replay()
                     worst = max(worst, float((out.float() - expected).abs().max()))
         limit = 2e-2 if dtype == torch.bfloat16 else 1e-4
-        yield verdict(f"attention {dtype} {heads}/{kv_heads} heads of {head_dim}", worst, limit)
+        report.say(f"attention {dtype} {heads}/{kv_heads} heads of {head_dim}", worst, limit)
 
 
-def check_products(device: torch.device) -> Iterator[str]:
+def check_products(device: torch.device, report: Report) -> None:
     for dtype, early in ((torch.bfloat16, False), (torch.bfloat16, True), (torch.float32, True)):
         from kestrel_core.moondream.ops.decode_kernels import DecodeKernels
 
@@ -87,16 +86,14 @@ def check_products(device: torch.device) -> Iterator[str]:
             ours.linear_sum(x, w, y, o, b), plain.linear_sum(*(t.float() for t in (x, w, y, o, b)))
         )
         worst = max(worst, difference(ours.linear(x, w, b), plain.linear(x.float(), w.float(), b.float())))
-        yield verdict(f"products {dtype}{', early' * early}", worst, limit)
+        report.say(f"products {dtype}{', early' * early}", worst, limit)
         fc1, fc2, h = made(6, 200, 2048, scale=0.02), made(6, 2048, 100, scale=0.1), made(1, 2048)
         ids, weights = ours.route(made(1, 6), 3)
         torch.cuda.synchronize()
         mine = ours.experts(h, ids, weights, fc1, fc2).values
         right = plain.experts(h.float(), ids, weights.float(), fc1.float(), fc2.float())
         assert right.rows is not None
-        yield verdict(
-            f"experts {dtype}{', early' * early}", difference(mine, right.values[right.rows]), limit
-        )
+        report.say(f"experts {dtype}{', early' * early}", difference(mine, right.values[right.rows]), limit)
         heads, config = Heads(32, 32, 64), MOONDREAM3.text
         tables, positions = make_rotary_tables(config, device), torch.tensor([5, 900, 0], device=device)
         packed, tau = made(3, 6144 + 100), TauWeights(made(64, 6144, scale=0.02), made(32))
@@ -105,7 +102,7 @@ def check_products(device: torch.device) -> Iterator[str]:
         right_tau = TauWeights(tau.matrix.float(), tau.alpha.float())
         expected = plain.rotate(packed.float(), positions, tables, heads, right_tau, None, 100)
         worst = max(difference(one, other) for one, other in zip(turned, expected, strict=True))
-        yield verdict(f"tau and rotation {dtype}{', early' * early}", worst, limit)
+        report.say(f"tau and rotation {dtype}{', early' * early}", worst, limit)
         norm, pairs = Norm(made(2048), made(2048), 1e-5), Pairs(made(24, 2048), made(3, 8), None)
         x, y = made(3, 2048), made(3, 2048)
         torch.cuda.synchronize()
@@ -114,8 +111,4 @@ def check_products(device: torch.device) -> Iterator[str]:
         right_norm = Norm(norm.weight.float(), norm.bias.float(), 1e-5)
         right_sum = plain.add_norm(x.float(), y.float(), right_pairs, right_norm)
         worst = max(difference(one, other) for one, other in zip(summed, right_sum, strict=True))
-        yield verdict(f"sum of pairs and norm {dtype}{', early' * early}", worst, limit)
-
-
-def verdict(name: str, error: float, limit: float) -> str:
-    return f"{'ok  ' if error <= limit else 'FAIL'} {name}: {error:.2g} (limit {limit:g})"
+        report.say(f"sum of pairs and norm {dtype}{', early' * early}", worst, limit)

@@ -3,32 +3,33 @@
 For those who write kernels: `python tools/decode_stages.py`, which needs a GPU. First everything is compared
 with plain torch, then timed: attention over pages, the products of one row, experts, and whole captured steps
 with each choice of `decode_kernels`. Weights are random. Kernels are compiled once for each way, which takes
-longer than timing them: `--shard 2/6` runs every sixth way once, for several processes to fill the cache.
+longer than timing them: `--share 2/6` runs every sixth way once, for several processes to fill the cache.
 """
 
 import argparse
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from statistics import median
-from typing import NamedTuple
+from functools import lru_cache, partial
 
 import torch
+from rich.console import Console
 from torch import Tensor
 
 from decode_checks import check_attention, check_products
 from decode_rows import CONTEXT, MAX_CONTEXT, copied, fill, filled_cache, rows_of
 from decode_steps import print_steps
-from kernel_stages import captured
 from kestrel_core.moondream.config import MOONDREAM2, MOONDREAM3
 from kestrel_core.moondream.fast_text import make_rotary_tables
-from kestrel_core.moondream.ops.protocol import Heads, Norm, Pairs, TauWeights
+from kestrel_core.moondream.ops.protocol import Cut, Heads, Norm, Pairs, TauWeights
 from kestrel_core.runtime.attention.choose import choose_attention
+from kestrel_core.runtime.attention.protocol import DecodeAttention
 from kestrel_core.runtime.kv_cache import KVCache
+from stages import Case, Place, Report, Work, compile_share, floor_ms, print_stages
 
 log = logging.getLogger(__name__)
 
 LAYERS = 8  # copies of the weights, more than any cache holds
+SECONDS = 0.03
 STAGES = ("check", "attention", "products", "experts", "small", "step")
 PIECES = (
     (16, 32, 2),
@@ -41,203 +42,182 @@ PIECES = (
     (32, 32, 2),
 )
 FEWER_PIECES = ((4, 32, 2), (2, 32, 2), (1, 32, 2), (2, 64, 4), (1, 64, 4), (1, 64, 2), (1, 128, 8))
-WIDE = ((4, 2048, 4), (2, 2048, 4), (2, 2048, 2), (8, 2048, 8), (8, 1024, 4), (8, 256, 4), (16, 256, 4))
-NARROW = ((4, 1024, 4), (2, 2048, 4), (4, 2048, 8), (2, 1024, 2), (4, 512, 2), (8, 256, 4), (2, 2048, 8))
-EXPERT_TILES = (
-    ((4, 2048, 4), (8, 1024, 4)),
-    ((2, 2048, 4), (4, 1024, 4)),
-    ((8, 2048, 8), (16, 1024, 4)),
-    ((4, 1024, 4), (4, 1024, 2)),
-    ((8, 256, 4), (16, 256, 4)),
+WIDE = (
+    Cut(4, 2048, 4),
+    Cut(2, 2048, 4),
+    Cut(2, 2048, 2),
+    Cut(8, 2048, 8),
+    Cut(8, 1024, 4),
+    Cut(8, 256, 4),
+    Cut(16, 256, 4),
+)
+NARROW = (
+    Cut(4, 1024, 4),
+    Cut(2, 2048, 4),
+    Cut(4, 2048, 8),
+    Cut(2, 1024, 2),
+    Cut(4, 512, 2),
+    Cut(8, 256, 4),
+    Cut(2, 2048, 8),
+)
+EXPERT_CUTS = (
+    (Cut(4, 2048, 4), Cut(8, 1024, 4)),
+    (Cut(2, 2048, 4), Cut(4, 1024, 4)),
+    (Cut(8, 2048, 8), Cut(16, 1024, 4)),
+    (Cut(4, 1024, 4), Cut(4, 1024, 2)),
+    (Cut(8, 256, 4), Cut(16, 256, 4)),
 )
 
-Work = Callable[[], object]
+
+def lazily(make: Callable[[], Work]) -> Work:
+    """Made at the first call, so that a way that cannot be made leaves the others alone."""
+    made: list[Work] = []
+
+    def work() -> None:
+        if not made:
+            made.append(make())
+        made[0]()
+
+    return work
 
 
-class Way(NamedTuple):
-    stage: str
-    name: str
-    make: Callable[[], tuple[Work, int]]  # the work, and how many calls it makes
+def named(what: object, early: bool) -> str:
+    return f"{'/'.join(map(str, what)) if isinstance(what, tuple) else what}{', early' * early}"
 
 
-def time_us(work: Work, calls: int) -> float:
-    """Median microseconds of one of the calls, replayed from a graph."""
-    work()
-    replay, times = captured(work, 1), []
-    for _ in range(15):
-        began, ended = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        began.record()
-        replay()
-        ended.record()
-        ended.synchronize()
-        times.append(1000 * began.elapsed_time(ended) / calls)
-    return float(median(times))
-
-
-def attention_ways(device: torch.device) -> Iterator[Way]:
+def attention_cases(place: Place) -> Iterator[Case]:
     config = MOONDREAM2.text
-    caches: dict[int, KVCache] = {}
 
+    @lru_cache(maxsize=1)
     def cache_for(num_rows: int) -> KVCache:
-        if num_rows not in caches:
-            caches.clear()
-            caches[num_rows] = filled_cache(config, num_rows * 85 + 2, device, torch.bfloat16)
-        return caches[num_rows]
+        return filled_cache(config, num_rows * 85 + 2, place.device, place.dtype)
 
-    def ours(num_rows: int, pieces: Sequence[int], early: bool) -> tuple[Work, int]:
+    def layers(decode: DecodeAttention, num_rows: int) -> Work:
+        q = place.randn(num_rows, config.n_heads, config.head_dim)
+
+        def work() -> None:
+            attend = decode.begin()
+            torch.add(q, 0.0)  # a launch between plan and attention, as in a step
+            for layer in range(config.n_layers):
+                attend.read(layer, q)
+
+        return work
+
+    def ours(num_rows: int, pieces: Sequence[int], early: bool) -> Work:
         from kestrel_core.runtime.attention.few_rows import FewRowsDecode
         from kestrel_core.runtime.attention.page_kernels import Pieces
 
         cache = cache_for(num_rows)
         rows = rows_of([CONTEXT] * num_rows, cache)
-        decode = FewRowsDecode(cache, config, MAX_CONTEXT, rows, Pieces(*pieces), early)
-        return layers(decode.begin, num_rows)
+        return layers(FewRowsDecode(cache, config, MAX_CONTEXT, rows, Pieces(*pieces), early), num_rows)
 
-    def layers(begin: Callable[[], object], num_rows: int) -> tuple[Work, int]:
-        q = torch.randn((num_rows, config.n_heads, config.head_dim), device=device).bfloat16()
-        count = config.n_layers
-
-        def work() -> None:
-            attend = begin()
-            torch.add(q, 0.0)  # a launch between plan and attention, as in a step
-            for layer in range(count):
-                attend.read(layer, q)  # type: ignore[attr-defined]
-
-        return work, count
-
-    def flashinfer(num_rows: int) -> tuple[Work, int]:
+    def flashinfer(num_rows: int) -> Work:
         cache = cache_for(num_rows)
         rows = rows_of([CONTEXT] * num_rows, cache)
         decode = choose_attention(cache, config, MAX_CONTEXT, "required").for_decode(rows, captured=True)
-        indptr = rows.indptr.cpu().numpy()
         saved = copied(rows)
-        decode.plan(indptr)
+        decode.plan(rows.indptr.cpu().numpy())
         fill(rows, saved)
-        return layers(decode.begin, num_rows)
+        return layers(decode, num_rows)
 
     for num_rows in (1, 4, 16, 32):
-        stage = f"attention, {num_rows} rows"
-        yield Way(stage, "flashinfer", partial(flashinfer, num_rows))
+        ways = {"flashinfer": lazily(partial(flashinfer, num_rows))}
         for pieces in PIECES if num_rows < 4 else FEWER_PIECES:
             for early in (False, True) if pieces == PIECES[0] else (False,):
-                yield Way(stage, f"{pieces}{', early' * early}", partial(ours, num_rows, pieces, early))
+                ways[named(pieces, early)] = lazily(partial(ours, num_rows, pieces, early))
+        num_bytes = 2 * num_rows * CONTEXT * config.n_kv_heads * config.head_dim * place.dtype.itemsize
+        yield Case("attention", num_rows, floor_ms(num_bytes, 0), ways, calls=config.n_layers)
 
 
 # Products and experts of one row
 
 
-def product_ways(device: torch.device) -> Iterator[Way]:
+def product_cases(place: Place) -> Iterator[Case]:
+    from kestrel_core.moondream.ops.kernels import few_rows_product
+    from kestrel_core.moondream.ops.one_row_kernels import one_row_product
+
     shapes = {
         "first of Moondream 2": (14336, 2048, 0, WIDE),
         "second of Moondream 2": (2048, 2048, 8192, NARROW),
         "first of Moondream 3": (6208, 2048, 0, WIDE),
         "output of Moondream 3": (2048, 2048, 0, NARROW),
     }
-    weights: dict[str, list[tuple[Tensor, Tensor]]] = {}
+    for name, (out_dim, x_dim, y_dim, cuts) in shapes.items():
+        weights = [(place.randn(out_dim, x_dim), place.randn(out_dim, y_dim)) for _ in range(LAYERS)]
+        x, y, bias = place.randn(1, x_dim), place.randn(1, y_dim), place.randn(out_dim)
 
-    def work(name: str, multiply: Callable[..., Tensor]) -> tuple[Work, int]:
-        out_dim, x_dim, y_dim, _ = shapes[name]
-        if name not in weights:
-            weights.clear()
-            weights[name] = [
-                (randn(device, out_dim, x_dim), randn(device, out_dim, y_dim)) for _ in range(LAYERS)
-            ]
-        x, y, bias = randn(device, 1, x_dim), randn(device, 1, y_dim), randn(device, out_dim)
-        return lambda: [multiply(x, w, y, o, bias) for w, o in weights[name]], LAYERS
+        def run(
+            multiply: Callable[..., Tensor],
+            weights: Sequence[tuple[Tensor, Tensor]] = weights,
+            x: Tensor = x,
+            y: Tensor = y,
+            bias: Tensor = bias,
+        ) -> None:
+            for w, other in weights:
+                multiply(x, w, y, other, bias)
 
-    def one_row(name: str, tile: Sequence[int], early: bool) -> tuple[Work, int]:
-        from kestrel_core.moondream.ops.one_row_kernels import Tile, one_row_product
-
-        return work(name, partial(one_row_product, early=early, tile=Tile(*tile)))
-
-    def few_rows(name: str, early: bool) -> tuple[Work, int]:
-        from kestrel_core.moondream.ops.kernels import few_rows_product
-
-        return work(name, partial(few_rows_product, early=early))
-
-    for name, (out_dim, x_dim, y_dim, tiles) in shapes.items():
-        stage = f"{name} (floor {2 * out_dim * (x_dim + y_dim) / 4.17e6:.1f})"
-        for early in (False, True):
-            yield Way(stage, f"matrix units{', early' * early}", partial(few_rows, name, early))
-        for tile in tiles:
-            for early in (False, True) if tile == tiles[0] else (True,):
-                yield Way(stage, f"{tile}{', early' * early}", partial(one_row, name, tile, early))
+        ways: dict[str, Work] = {
+            named("matrix units", early): partial(run, partial(few_rows_product, early=early))
+            for early in (False, True)
+        }
+        for cut in cuts:
+            for early in (False, True) if cut == cuts[0] else (True,):
+                ways[named(cut[:3], early)] = partial(run, partial(one_row_product, early=early, cut=cut))
+        floor = floor_ms(2.0 * out_dim * (x_dim + y_dim), 0)
+        yield Case(name, 1, floor, ways, calls=LAYERS)
 
 
-def randn(device: torch.device, *shape: int) -> Tensor:
-    return torch.randn(shape, device=device, dtype=torch.bfloat16)
+def expert_cases(place: Place) -> Iterator[Case]:
+    from kestrel_core.moondream.ops.expert_kernels import few_tokens_experts
+    from kestrel_core.moondream.ops.one_row_kernels import one_token_experts
+
+    fc1, fc2, h = place.randn(64, 2048, 2048), place.randn(64, 2048, 1024), place.randn(1, 2048)
+    ids = torch.randperm(64, device=place.device).int().view(8, 1, 8)  # others at each call
+
+    def run(multiply: Callable[..., Tensor]) -> None:
+        for one in ids:
+            multiply(h, one, fc1, fc2)
+
+    ways: dict[str, Work] = {"matrix units": partial(run, partial(few_tokens_experts, adapters=None))}
+    for cuts in EXPERT_CUTS:
+        for early in (False, True) if cuts == EXPERT_CUTS[0] else (True,):
+            ours = partial(one_token_experts, early=early, first=cuts[0], second=cuts[1])
+            ways[named(" ".join(named(cut[:3], False) for cut in cuts), early)] = partial(run, ours)
+    yield Case("experts of a token", 1, floor_ms(8 * 2 * 3 * 2048 * 1024, 0), ways, calls=len(ids))
 
 
-def expert_ways(device: torch.device) -> Iterator[Way]:
-    made: list[Tensor] = []
-
-    def weights() -> tuple[Tensor, Tensor]:
-        if not made:
-            made.extend((randn(device, 64, 2048, 2048), randn(device, 64, 2048, 1024)))
-        return made[0], made[1]
-
-    def work(multiply: Callable[..., Tensor]) -> tuple[Work, int]:
-        fc1, fc2 = weights()
-        h = randn(device, 1, 2048)
-        ids = torch.randperm(64, device=device).int().view(8, 1, 8)
-        return lambda: [multiply(h, one, fc1, fc2) for one in ids], 8
-
-    def before() -> tuple[Work, int]:
-        from kestrel_core.moondream.ops.expert_kernels import few_tokens_experts
-
-        return work(partial(few_tokens_experts, adapters=None))
-
-    def ours(tiles: Sequence[Sequence[int]], early: bool) -> tuple[Work, int]:
-        from kestrel_core.moondream.ops.one_row_kernels import Tile, one_token_experts
-
-        first, second = (Tile(*tile) for tile in tiles)
-        return work(partial(one_token_experts, early=early, first=first, second=second))
-
-    stage = f"experts of a token (floor {8 * 2 * 3 * 2048 * 1024 / 4.17e6:.1f})"
-    yield Way(stage, "matrix units", before)
-    for tiles in EXPERT_TILES:
-        for early in (False, True) if tiles == EXPERT_TILES[0] else (True,):
-            yield Way(stage, f"{tiles}{', early' * early}", partial(ours, tiles, early))
-
-
-def small_ways(device: torch.device) -> Iterator[Way]:
+def small_cases(place: Place) -> Iterator[Case]:
     """What lies between the products: tau and rotation, sums and norms."""
+    from kestrel_core.moondream.ops import kernels
+
     config = MOONDREAM3.text
     heads = Heads(config.n_heads, config.n_kv_heads, config.head_dim)
-
-    def rotate(rows: int, inside: bool, early: bool) -> tuple[Work, int]:
-        from kestrel_core.moondream.ops import kernels
-
-        tables = make_rotary_tables(config, device)
-        packed, positions = randn(device, rows, config.qkv_dim + 64), torch.arange(rows, device=device)
-        tau = TauWeights(randn(device, 2 * heads.num, config.qkv_dim), randn(device, heads.num))
-        work = partial(kernels.rotate, packed, positions, tables, heads, tau, None, 0, inside, early)
-        return lambda: [work() for _ in range(LAYERS)], LAYERS
-
-    def norm(rows: int, few: bool, early: bool) -> tuple[Work, int]:
-        from kestrel_core.moondream.ops import kernels
-
-        x, y, gain, shift = (randn(device, count, 2048) for count in (rows, rows, 1, 1))
-        norm = Norm(gain[0], shift[0], 1e-5)
-        pairs = Pairs(randn(device, 8 * rows, 2048).float(), randn(device, rows, 8), None)
-        return lambda: [kernels.add_norm(x, y, pairs, norm, few, early) for _ in range(LAYERS)], LAYERS
-
-    for name, make in (("tau and rotation", rotate), ("sum of pairs and norm", norm)):
-        for rows in (1, 4, 8, 16):
-            for new, early in ((False, False), (True, False), (True, True)):
-                way = f"{'new' if new else 'before'}{', early' * early}"
-                yield Way(f"{name}, {rows} rows", way, partial(make, rows, new, early))
+    tables = make_rotary_tables(config, place.device)
+    tau = TauWeights(place.randn(2 * heads.num, config.qkv_dim), place.randn(heads.num))
+    norm = Norm(place.randn(2048), place.randn(2048), 1e-5)
+    for rows in (1, 4, 8, 16):
+        packed, positions = place.randn(rows, config.qkv_dim + 64), torch.arange(rows, device=place.device)
+        x, y = place.randn(rows, 2048), place.randn(rows, 2048)
+        pairs = Pairs(place.randn(8 * rows, 2048).float(), place.randn(rows, 8), None)
+        rotate = partial(kernels.rotate, packed, positions, tables, heads, tau, None, 0)
+        add_norm = partial(kernels.add_norm, x, y, pairs, norm)
+        for stage, work in (("tau and rotation", rotate), ("sum of pairs and norm", add_norm)):
+            ways: dict[str, Work] = {
+                named("new" if new else "before", early): partial(work, new, early)
+                for new, early in ((False, False), (True, False), (True, True))
+            }
+            yield Case(stage, rows, 0.0, ways)
 
 
-def ways(device: torch.device, stages: Sequence[str]) -> Iterator[Way]:
+def cases(place: Place, stages: Sequence[str]) -> Iterator[Case]:
     for stage, make in (
-        ("attention", attention_ways),
-        ("products", product_ways),
-        ("experts", expert_ways),
-        ("small", small_ways),
+        ("attention", attention_cases),
+        ("products", product_cases),
+        ("experts", expert_cases),
+        ("small", small_cases),
     ):
         if stage in stages:
-            yield from make(device)
+            yield from make(place)
 
 
 @torch.inference_mode()
@@ -246,34 +226,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--only", nargs="+", choices=STAGES, default=STAGES)
     parser.add_argument("--models", nargs="+", choices=("2", "3"), default=("2", "3"))
     parser.add_argument("--rows", nargs="+", type=int, default=(1, 4, 16), help="of whole steps")
-    parser.add_argument("--shard", help="I/N: only compile every Nth way, from the Ith on", default="")
+    parser.add_argument("--share", metavar="I/N", help="only compile the I-th of N parts")
     asked = parser.parse_args(arguments)
-    device = torch.device("cuda")
-    if asked.shard:
-        at, count = map(int, asked.shard.split("/"))
-        for way in list(ways(device, asked.only))[at::count]:
-            try:
-                way.make()[0]()
-            except Exception:
-                log.exception("%s: %s fails", way.stage, way.name)
-        torch.cuda.synchronize()
+    device, console = torch.device("cuda"), Console(stderr=True, width=140)
+    place, report = Place(device, torch.bfloat16, SECONDS), Report(console)
+    if asked.share:
+        compile_share(cases(place, asked.only), asked.share)
         return
     if "check" in asked.only:
         for check in (check_attention, check_products):
             try:
-                for line in check(device):
-                    print(line, flush=True)
+                check(device, report)
             except Exception:
                 log.exception("a check fails")
-    stage = ""
-    for way in ways(device, asked.only):
-        try:
-            us = f"{time_us(*way.make()):.1f}"
-        except Exception as error:
-            us = f"failed ({type(error).__name__}: {str(error)[:80]})"
-        print(f"\n{way.stage}, us: " * (way.stage != stage) + f"{way.name} {us};", end=" ", flush=True)
-        stage = way.stage
-    print()
+                report.failed.append(check.__name__)
+    print_stages(place, cases(place, asked.only), False, console)
+    report.sum_up()
     if "step" in asked.only:
         for name, shape in (("2", MOONDREAM2), ("3", MOONDREAM3)):
             if name in asked.models:

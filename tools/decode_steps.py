@@ -4,7 +4,6 @@ import logging
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from statistics import median
 
 import torch
 from torch import Tensor
@@ -21,6 +20,7 @@ from kestrel_core.runtime.kv_cache import KVCache
 from kestrel_core.runtime.readouts import batched
 from kestrel_core.runtime.readouts.batched import Asked, Form
 from kestrel_core.runtime.readouts.choose import choose_token_readout
+from stages import device_ms
 
 log = logging.getLogger(__name__)
 
@@ -64,16 +64,11 @@ class Step:
         self.replay = Graphs(device).capture(step)
 
     def ms(self) -> float:
-        times = []
-        for _ in range(15):
-            began, ended = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            began.record()
+        def work() -> None:
             for _ in range(5):
                 self.replay()
-            ended.record()
-            ended.synchronize()
-            times.append(began.elapsed_time(ended) / 5)
-        return float(median(times))
+
+        return device_ms(work, seconds=0.1) / 5
 
     def is_steady(self, replays: int = 100) -> bool:
         """Whether every replay gives the same to the bit, as it must: no program may overtake another."""

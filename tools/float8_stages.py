@@ -7,7 +7,7 @@ compute capability 8.9. Full widths, random weights, few layers; a stage is repl
 import argparse
 import logging
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -15,7 +15,6 @@ import torch
 from rich.console import Console
 from torch import Tensor, nn
 
-from kernel_stages import Case, Place, print_stages
 from kestrel_core.moondream.checkpoint.weights import random_weights
 from kestrel_core.moondream.config import MOONDREAM2, MOONDREAM3, MoondreamConfig
 from kestrel_core.moondream.fast_text import FastText
@@ -29,19 +28,18 @@ from kestrel_core.moondream.ops.choose import choose_fused
 from kestrel_core.moondream.ops.choose_few_bits import Float8Ops, choose_float8
 from kestrel_core.moondream.ops.few_bits import FewBits, pack_weights
 from kestrel_core.moondream.ops.float8_products import FixedScale, Products, TorchProducts, pack_float8
-from kestrel_core.moondream.ops.protocol import Fused, Norm
+from kestrel_core.moondream.ops.protocol import Cut, Fused, Norm
 from kestrel_core.moondream.scales import InputScales, measure_scales, sample_pictures, sample_prompts
+from stages import FLOAT8_FLOPS, Case, Place, Report, Work, distance, floor_ms, print_stages
 
-FLOPS = 1.25e15  # an H200: a large product in float8
-BYTES_PER_S = 4.17e12
 CROPS = (37, 56)
 ROWS = (1, 16, 64, 745, 3714)
 LAYERS = 4
 MANY_ROWS = 3000
-# Rows, columns, depth, warps and stages of the tiles of the first and the second product of experts.
-TRIED_TILES = (
-    ((128, 128, 128, 8, 3), (128, 256, 128, 8, 3)),
-    ((64, 64, 128, 4, 4), (64, 128, 128, 4, 4)),
+# Of the first and the second product of experts.
+TRIED_CUTS = (
+    (Cut(128, 128, 8, 3, rows=128), Cut(256, 128, 8, 3, rows=128)),
+    (Cut(64, 128, 4, 4, rows=64), Cut(128, 128, 4, 4, rows=64)),
 )
 PARTS = ("products", "vision", "text", "experts", "rounding")
 
@@ -58,26 +56,11 @@ class Sizes:
     layers: int = LAYERS
 
 
-class Report:
-    """Checks as they are made; each says how far a result is off, as a share of the RMS."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self.failed: list[str] = []
-
-    def off(self, what: str, ours: Tensor, expected: Tensor, limit: float = 0.02) -> None:
-        """Of the row in the middle, since rounding may send a row to another expert; and of all rows."""
-        wide, right = ours.float().flatten(0, -2), expected.float().flatten(0, -2)
-        by_row = (wide - right).norm(dim=1) / right.norm(dim=1).clamp(min=1e-9)
-        self.say(
-            what, float(by_row.median()), limit, f"all {float((wide - right).norm() / right.norm()):.4f}"
-        )
-
-    def say(self, what: str, off: float, limit: float, more: str = "") -> None:
-        verdict = "ok" if off < limit else "WRONG"
-        if verdict != "ok":
-            self.failed.append(what)
-        self._console.print(f"check {what:52} off {off:8.5f} (limit {limit:g}) {verdict} {more}")
+def judge(report: Report, what: str, ours: Tensor, expected: Tensor, limit: float = 0.02) -> None:
+    """Of the row in the middle, since rounding may send a row to another expert; and of all rows."""
+    wide, right = ours.float().flatten(0, -2), expected.float().flatten(0, -2)
+    by_row = (wide - right).norm(dim=1) / right.norm(dim=1).clamp(min=1e-9)
+    report.say(what, float(by_row.median()), limit, f"all {distance(wide, right):.4f}")
 
 
 def network(config: MoondreamConfig, place: Place, layers: int, vision_layers: int) -> Moondream:
@@ -111,10 +94,6 @@ def others_of_cublas(ops: Float8Ops, place: Place, rows: int) -> dict[str, Produ
     return {f"cublas, number {rank + 1}": CublasProducts(by_torch, place.device, rank) for rank in (1, 2)}
 
 
-def floor_ms(flops: float, num_bytes: float = 0.0) -> float:
-    return 1e3 * max(flops / FLOPS, num_bytes / BYTES_PER_S)
-
-
 def tflops(flops: float, ms: float) -> str:
     return f"{flops / ms / 1e9:.0f} TFLOP/s"
 
@@ -126,11 +105,11 @@ def rounding_cases(sizes: Sizes, fused: Fused, place: Place, report: Report) -> 
         x = place.randn(rows, dim)
         ours, expected = (ops.round_float8(x, 0.02, gelu).float() for ops in (fused, plain))
         report.say(f"rounding, {name}: numbers that differ", float((ours != expected).float().mean()), 0.01)
-        ways: dict[str, Callable[[], object]] = {
+        ways: dict[str, Work] = {
             "by row": partial(fused.quantise, x, gelu),
             "fixed scale": partial(fused.round_float8, x, 0.02, gelu),
         }
-        yield Case(f"rounding {name}", rows, floor_ms(0, 3 * x.numel()), ways)
+        yield Case(f"rounding {name}", rows, floor_ms(3 * x.numel(), 0), ways)
     dim = vision.enc_dim
     x, y = place.randn(rows, dim), place.randn(rows, dim)
     norm = Norm(place.randn(dim), place.randn(dim), 1e-5)
@@ -138,13 +117,13 @@ def rounding_cases(sizes: Sizes, fused: Fused, place: Place, report: Report) -> 
         ours, expected = (
             ops.add_norm_fixed(x, y, None, norm, 0.02, keep)[2].float() for ops in (fused, plain)
         )
-        report.off(f"norm in float8, keep {keep}", ours, expected)
+        judge(report, f"norm in float8, keep {keep}", ours, expected)
     ways = {
         "bf16": partial(fused.add_norm, x, y, None, norm),
         "by row": partial(fused.add_norm_float8, x, y, norm),
         "fixed scale": partial(fused.add_norm_fixed, x, y, None, norm, 0.02, False),
     }
-    yield Case("norm", rows, floor_ms(0, 7 * x.numel()), ways)
+    yield Case("norm", rows, floor_ms(7 * x.numel(), 0), ways)
 
 
 def product_cases(sizes: Sizes, ops: Float8Ops, place: Place, report: Report) -> Iterator[Case]:
@@ -190,15 +169,15 @@ def product_case(
     expected = wide + (add[:64].float() if add is not None else bias.float())
     if with_gelu:
         expected = plain.round_float8(expected, inner.value, gelu=True).float()
-    ways: dict[str, Callable[[], object]] = {"bf16": partial(plain.linear, x, weight, bias)}
+    ways: dict[str, Work] = {"bf16": partial(plain.linear, x, weight, bias)}
     for way, products in {**ways_to_multiply(ops, place), **others_of_cublas(ops, place, rows)}.items():
         # A number that falls to float8's other side is off by up to an eighth.
         limit = 0.04 if with_gelu else 0.02
-        report.off(f"{name} {rows} rows by {way}", run(products)[:64], expected, limit)
+        judge(report, f"{name} {rows} rows by {way}", run(products)[:64], expected, limit)
         ways[f"fp8, {way}"] = partial(run, products)
     flops = 2.0 * rows * columns * depth
     more = " + GELU" if with_gelu else " + sum" if with_sum else ""
-    return Case(f"{name}{more}", rows, floor_ms(flops), ways, partial(tflops, flops))
+    return Case(f"{name}{more}", rows, floor_ms(0, flops, FLOAT8_FLOPS), ways, partial(tflops, flops))
 
 
 def expert_cases(sizes: Sizes, ops: Float8Ops, place: Place, report: Report) -> Iterator[Case]:
@@ -213,55 +192,43 @@ def expert_cases(sizes: Sizes, ops: Float8Ops, place: Place, report: Report) -> 
         h8 = fused.round_float8(h, h_scale, gelu=False)
         ids, weights = fused.route(mlp.router(h), mlp.experts_per_token)
         arguments = (h, h8, ids, weights, fc1, fc2, h_scale, inner_scale)
-        ways: dict[str, Callable[[], object]] = {
+        ways: dict[str, Work] = {
             "bf16": partial(fused.experts, h, ids, weights, mlp.fc1.weight, mlp.fc2.weight),
             "weights in 8 bits": partial(ops.few.experts, h, ids, weights, fc1, fc2),
             "fp8, tiles": partial(ops.experts, *arguments),
         }
         expected = float8_experts.experts_float8(*arguments)
         made = ops.experts(*arguments)
-        report.off(f"experts, tiles, {rows} tokens", made.values, expected.values, 0.04)
+        judge(report, f"experts, tiles, {rows} tokens", made.values, expected.values, 0.04)
         if place.device.type == "cuda" and rows > 256:
-            ways |= more_expert_ways(h8, ids, fc1, fc2, h_scale, inner_scale, expected.values, report)
+            ways |= more_expert_ways(h8, ids, fc1, fc2, h_scale, inner_scale)
         flops = 2.0 * rows * mlp.experts_per_token * (fc1.values[0].numel() + fc2.values[0].numel())
-        yield Case("experts", rows, floor_ms(flops, fc1.nbytes + fc2.nbytes), ways, partial(tflops, flops))
+        yield Case(
+            "experts",
+            rows,
+            floor_ms(fc1.nbytes + fc2.nbytes, flops, FLOAT8_FLOPS),
+            ways,
+            partial(tflops, flops),
+        )
 
 
 def more_expert_ways(
-    h8: Tensor,
-    ids: Tensor,
-    fc1: FewBits,
-    fc2: FewBits,
-    h_scale: float,
-    inner_scale: float,
-    expected: Tensor,
-    report: Report,
-) -> dict[str, Callable[[], object]]:
-    """torch's grouped product, and other sizes of tiles. Pairs are sorted before the clock runs."""
-    from kestrel_core.moondream.ops import float8_expert_kernels as kernels
+    h8: Tensor, ids: Tensor, fc1: FewBits, fc2: FewBits, h_scale: float, inner_scale: float
+) -> dict[str, Work]:
+    """Other sizes of tiles. Pairs are sorted before the clock runs."""
+    from kestrel_core.moondream.ops.float8_expert_kernels import tiled_product
 
     order, ends = plain.sort_pairs(ids, len(fc1.values))
-    grouped = partial(kernels.grouped_experts_float8, h8, order, ends, fc1, fc2, h_scale, inner_scale)
-    ways: dict[str, Callable[[], object]] = {}
-    try:
-        report.off(f"experts, grouped, {len(h8)} tokens", grouped(), expected, 0.04)
-        ways["fp8, torch's grouped"] = grouped
-    except RuntimeError as error:
-        log.warning("torch's grouped product cannot serve: %s", error)
 
-    def tiled(first: kernels.Tile, second: kernels.Tile) -> Tensor:
-        rows = len(h8)
-        inner8 = kernels.tiled_product(
-            h8, h_scale, fc1, order, ends, rows, True, inner_scale, torch.bfloat16, first
-        )
-        return kernels.tiled_product(
-            inner8, inner_scale, fc2, order, ends, rows, False, None, torch.bfloat16, second
-        )
+    def tiled(first: Cut, second: Cut) -> Tensor:
+        rows, dtype = len(h8), torch.bfloat16
+        inner8 = tiled_product(h8, h_scale, fc1, order, ends, rows, True, inner_scale, dtype, first)
+        return tiled_product(inner8, inner_scale, fc2, order, ends, rows, False, None, dtype, second)
 
-    for first, second in TRIED_TILES:
-        label = " ".join("x".join(map(str, tile)) for tile in (first, second))
-        ways[f"tiles {label}"] = partial(tiled, kernels.Tile(*first), kernels.Tile(*second))
-    return ways
+    return {
+        f"tiles {' '.join('x'.join(map(str, cut)) for cut in cuts)}": partial(tiled, *cuts)
+        for cuts in TRIED_CUTS
+    }
 
 
 def vision_cases(sizes: Sizes, ops: Float8Ops, place: Place, report: Report) -> Iterator[Case]:
@@ -281,7 +248,7 @@ def vision_cases(sizes: Sizes, ops: Float8Ops, place: Place, report: Report) -> 
         pictures = torch.randint(0, 256, (crops, side, side, 3), dtype=torch.uint8, device=place.device)
         ways = {way: partial(encoder, pictures) for way, encoder in encoders.items()}
         needed = 2.0 * flops * crops * vision.config.num_patches
-        yield Case("vision", crops, floor_ms(needed), ways, graphed=False)
+        yield Case("vision", crops, floor_ms(0, needed, FLOAT8_FLOPS), ways, graphed=False)
 
 
 def attend(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
@@ -306,7 +273,7 @@ def text_cases(sizes: Sizes, ops: Float8Ops, place: Place, report: Report) -> It
         for rows, given in inputs.items():
             for way, forward in forwards.items():
                 limit = 0.02 if way == "bf16" else 0.08
-                report.off(f"{name}, {way}, {rows} rows", forward(*given), expected[rows], limit)
+                judge(report, f"{name}, {way}, {rows} rows", forward(*given), expected[rows], limit)
             ways = {way: partial(forward, *given) for way, forward in forwards.items()}
             yield Case(f"{name}, a layer", rows, 0.0, ways, calls=sizes.layers)
 
@@ -340,7 +307,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console = Console(stderr=True, width=150)
     place, report = Place(torch.device("cuda"), torch.bfloat16, asked.seconds), Report(console)
     print_stages(place, cases(asked.only, Sizes(), place, report), False, console)
-    console.print(f"{len(report.failed)} checks failed: {'; '.join(report.failed) or 'none'}")
+    report.sum_up()
     return 1 if report.failed else 0
 
 

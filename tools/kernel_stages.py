@@ -7,21 +7,13 @@ off` leaves our kernels out there.
 """
 
 import argparse
-import json
-import logging
-import math
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
-from statistics import median
-from time import perf_counter
-from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
 from rich.console import Console
-from rich.table import Table
 from torch import Tensor
 
 from kestrel_core.moondream.checkpoint.weights import random_weights
@@ -31,96 +23,13 @@ from kestrel_core.moondream.moe import MoE
 from kestrel_core.moondream.ops import plain
 from kestrel_core.moondream.ops.choose import choose_fused
 from kestrel_core.moondream.ops.protocol import Fused
-from kestrel_tools.bench.floors import median_ms
-from kestrel_tools.bench.machine import find_commit, version_of
+from stages import Case, Place, Work, floor_ms, print_stages
 
-log = logging.getLogger(__name__)
-
-BYTES_PER_S = 4.17e12  # an H200: a large copy
-FLOPS = 769e12  # and a large product in bfloat16
 CROPS = 56  # that are encoded together
 TOKENS = (1, 4, 16, 64, 745, 11920)
 LAYERS = 4  # their weights are more than any cache holds
 FEW_ROWS = 64
-SECONDS = 0.25  # that each measurement is repeated for
 STAGES = ("products", "experts")
-
-Work = Callable[[], object]
-
-
-@dataclass(frozen=True)
-class Measured:
-    stage: str
-    size: int
-    variant: str
-    ms: float
-    floor_ms: float
-    remark: str = ""
-
-
-class Case(NamedTuple):
-    """The same work in several ways."""
-
-    stage: str
-    size: int
-    floor_ms: float
-    ways: Mapping[str, Work]
-    remark: Callable[[float], str] = lambda ms: ""  # of its milliseconds
-    graphed: bool = True
-    calls: int = 1  # that a way makes of the work, which is why its time is divided
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where stages run, and for how long."""
-
-    device: torch.device
-    dtype: torch.dtype
-    seconds: float = SECONDS
-
-    def randn(self, *shape: int) -> Tensor:
-        return torch.randn(shape, device=self.device).to(self.dtype)
-
-    def measured(self, case: Case) -> Iterator[Measured]:
-        for way, work in case.ways.items():
-            ms = self._ms(work, case.graphed) / case.calls
-            yield Measured(case.stage, case.size, way, ms, case.floor_ms, case.remark(ms))
-
-    def _ms(self, work: Work, graphed: bool) -> float:
-        """Median time of one call. NaN where it fails, so that the other measurements go on."""
-        try:
-            return self._median_ms(work, graphed)
-        except Exception:
-            log.exception("this way fails")
-            return math.nan
-
-    def _median_ms(self, work: Work, graphed: bool) -> float:
-        waited_ms = median_ms(work, self.device, 3)
-        if self.device.type != "cuda":
-            return waited_ms
-        call, calls = (captured(work, 10), 10) if graphed else (work, 1)
-        times: list[float] = []
-        end = perf_counter() + self.seconds
-        while perf_counter() < end or len(times) < 5:
-            began, ended = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            began.record()
-            call()
-            ended.record()
-            ended.synchronize()
-            times.append(began.elapsed_time(ended) / calls)
-        return median(times)
-
-
-def captured(work: Work, calls: int) -> Work:
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        for _ in range(calls):
-            work()
-    return graph.replay
-
-
-def floor_ms(num_bytes: float, flops: float) -> float:
-    return 1e3 * max(num_bytes / BYTES_PER_S, flops / FLOPS)
 
 
 def product_cases(config: VisionConfig, place: Place) -> Iterator[Case]:
@@ -225,29 +134,6 @@ def cases(
         mlp = model.text.blocks[0].mlp
         assert isinstance(mlp, MoE)
         yield from expert_cases(mlp, one_block.dim, fused, place, tokens)
-
-
-@torch.inference_mode()
-def print_stages(place: Place, all_cases: Iterator[Case], as_json: bool, console: Console) -> None:
-    began, found = perf_counter(), []
-    for case in all_cases:
-        for one in place.measured(case):
-            found.append(one)
-            console.print(
-                f"{one.stage:20} {one.size:6} {one.variant:24} {one.ms:9.4f} ms "
-                f"(floor {one.floor_ms:8.4f}) {one.remark}"
-            )
-    name = torch.cuda.get_device_name(place.device) if place.device.type == "cuda" else "CPU"
-    versions = f"torch {torch.__version__}, kernel language {version_of('triton')}, commit {find_commit()}"
-    table = Table(title=f"Stages, milliseconds; {name}, {versions}, {perf_counter() - began:.0f} s")
-    for column in ("stage", "size", "variant", "ms", "floor", "of floor", "remark"):
-        table.add_column(column, justify="left" if column in ("stage", "variant", "remark") else "right")
-    for one in found:
-        times = f"{one.ms:.4f}", f"{one.floor_ms:.4f}", f"{one.floor_ms / one.ms:.0%}"
-        table.add_row(one.stage, str(one.size), one.variant, *times, one.remark)
-    console.print(table)
-    if as_json:
-        json.dump([asdict(one) for one in found], sys.stdout)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

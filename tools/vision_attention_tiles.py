@@ -24,7 +24,6 @@ import torch
 from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
-from kernel_stages import Case, Place, Work, floor_ms
 from kestrel_core.moondream.checkpoint.weights import random_weights
 from kestrel_core.moondream.config import MOONDREAM2
 from kestrel_core.moondream.fast_vision import Attend, FastVision, attend, attention_by, deviation
@@ -32,6 +31,7 @@ from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.ops.choose import choose_fused
 from kestrel_core.moondream.ops.cubins import CannotBuild, build
 from kestrel_core.moondream.ops.vision_attention import NAME, Shape, Tiles, VisionAttention, source
+from stages import Case, Place, Work, distance, floor_ms
 
 CONFIG = MOONDREAM2.vision
 SHAPE = Shape(CONFIG.enc_n_heads, CONFIG.enc_dim // CONFIG.enc_n_heads, CONFIG.num_patches)
@@ -162,11 +162,6 @@ def where(made: Tensor, expected: Tensor) -> str:
     rows = [f"{distance(*piece):.2g}" for piece in pieces]
     share = f"{float(made.isfinite().float().mean()):.4f} are numbers"
     return f"{share}, columns to 64 and above off by {' '.join(columns)}, rows by 64: {' '.join(rows)}"
-
-
-def distance(made: Tensor, expected: Tensor) -> float:
-    difference = made.to(expected.dtype) - expected
-    return float(difference.square().mean().sqrt() / expected.square().mean().sqrt())
 
 
 @torch.inference_mode()

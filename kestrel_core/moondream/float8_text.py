@@ -11,13 +11,10 @@ from kestrel_core.moondream.fast_text import FastText
 from kestrel_core.moondream.few_bits_text import FewBitsTextBlock
 from kestrel_core.moondream.lora import AdapterRows
 from kestrel_core.moondream.ops.choose_few_bits import Float8Ops
-from kestrel_core.moondream.ops.few_bits import FEW_ROWS
 from kestrel_core.moondream.ops.float8_products import FixedScale, pack_float8
-from kestrel_core.moondream.ops.protocol import Pairs, RotaryTables, StepAdapters
+from kestrel_core.moondream.ops.protocol import FEW_ROWS, Pairs, RotaryTables, StepAdapters
 from kestrel_core.moondream.scales import InputScales
 from kestrel_core.moondream.text import MLP, Attend, Block, Text
-
-FEW_TOKENS = 16  # up to here the experts' weights are what takes time, so tokens are not rounded for them
 
 
 def float8_text(text: Text, ops: Float8Ops, scales: InputScales, free: bool = False) -> FastText:
@@ -107,8 +104,6 @@ class Float8TextBlock(FewBitsTextBlock):
         if isinstance(mlp, MLP):
             return x, y, None
         ids, weights = self._route(h)
-        if len(h) <= FEW_TOKENS:
-            return x, y, self._few.experts(h, ids, weights, *self._experts, adapters)
         scales = self._h_scale.value, self._inner_scale.value
         return x, y, self._ops.experts(h, h8, ids, weights, *self._experts, *scales, adapters)
 

@@ -362,7 +362,7 @@ class CudaRuntime:
     @property
     def _num_unused(self) -> int:
         """Sizes of steps that wait to be captured, or were given up."""
-        return sum(order not in {bucket.order for bucket in self._buckets} for order in self._sizes)
+        return len(self._sizes) - len(self._buckets)
 
     def _note_missed(self, images: Sequence[Span], others: Sequence[Span]) -> None:
         """Which sizes a step would be padded to if all were captured."""

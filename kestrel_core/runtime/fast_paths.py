@@ -16,6 +16,7 @@ from kestrel_core.moondream.ops.choose import choose_fused
 from kestrel_core.moondream.ops.choose_few_bits import choose_few_bits, choose_float8, choose_products
 from kestrel_core.moondream.ops.protocol import Fused
 from kestrel_core.moondream.scales import InputScales
+from kestrel_core.protocol.errors import EngineFailed
 from kestrel_core.runtime.graphs import Graphs
 from kestrel_core.runtime.memory import affordable_crops, free_bytes
 from kestrel_core.runtime.quantising import find_scales, settle_quantize
@@ -40,6 +41,11 @@ class FastPaths:
         network's own matrices are given up. `scales` is the file that is named, `folder` may have one.
         """
         settled = settle_quantize(kind, self.quantised, self._network)
+        if settled != self.quantised and (self._text is not None or self._batches):
+            raise EngineFailed(
+                f"quantize is {kind}, and another engine computes with this model's weights as they are; "
+                "load it again"
+            )
         if settled == "fp8" and self._scales is None:
             self._scales = find_scales(self._network, scales, folder)
         self.quantised = settled

@@ -67,15 +67,17 @@ class Graphs:
         """
         stream, graph = self._stream, torch.cuda.CUDAGraph()
         stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream):
-            with allocating_from(self._pool):
-                work()
-            graph.capture_begin(pool=self._pool, capture_error_mode="thread_local")
-            try:
-                work()
-            finally:
-                graph.capture_end()
-        torch.cuda.current_stream().wait_stream(stream)
+        try:
+            with torch.cuda.stream(stream):
+                with allocating_from(self._pool):
+                    work()
+                graph.capture_begin(pool=self._pool, capture_error_mode="thread_local")
+                try:
+                    work()
+                finally:
+                    graph.capture_end()
+        finally:  # also if it fails: the next step uses the same memory as the run before the capture
+            torch.cuda.current_stream().wait_stream(stream)
         replay: Work = graph.replay
         return replay
 

@@ -3,9 +3,9 @@ import torch
 from tiny import tiny_config, tiny_model
 
 from adapter_stages import adapter_cases, blocks_cost, rows_of
-from kernel_stages import Place
 from kestrel_core.moondream.lora import Stacks
 from kestrel_core.moondream.ops import plain
+from stages import Place
 
 LAUNCHES = ["shrink, first", "expand, first", "shrink, second", "expand, second"]
 

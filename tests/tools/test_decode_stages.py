@@ -1,20 +1,51 @@
+import pytest
 import torch
+from rich.console import Console
 
-from decode_checks import verdict
 from decode_rows import PAGE_SIZE, copied, difference, fill, filled_cache, rows_of
-from decode_stages import STAGES, ways
+from decode_stages import cases, lazily
 from kestrel_core.moondream.config import MOONDREAM2
 from kestrel_core.runtime.attention.sdpa import PagedSdpaAttention
+from stages import Case, Place, Report, Work, compile_share, distance
 
 CPU = torch.device("cpu")
 
 
-def test_every_stage_has_what_there_is_now_and_what_could_be() -> None:
-    found = [(way.stage, way.name) for way in ways(CPU, STAGES)]
-    assert len(set(found)) == len(found)
-    stages = {stage for stage, _ in found}
-    assert {"attention, 1 rows", "tau and rotation, 1 rows"} <= stages
-    assert all(sum(stage == one for one, _ in found) >= 3 for stage in stages)
+def test_attention_is_measured_as_it_is_now_and_as_it_could_be() -> None:
+    for case in cases(Place(CPU, torch.float32), ["attention"]):
+        assert case.stage == "attention" and case.floor_ms > 0
+        assert "flashinfer" in case.ways and len(case.ways) >= 8
+
+
+def test_a_way_is_made_when_it_is_called() -> None:
+    made: list[str] = []
+
+    def make() -> Work:
+        made.append("made")
+        return lambda: made.append("called")
+
+    work = lazily(make)
+    assert made == []
+    work()
+    work()
+    assert made == ["made", "called", "called"]
+
+
+@pytest.mark.parametrize(("share", "called"), [("0/2", ["a", "c"]), ("1/2", ["b"])])
+def test_a_share_of_the_ways_is_compiled(
+    monkeypatch: pytest.MonkeyPatch, share: str, called: list[str]
+) -> None:
+    found: list[str] = []
+
+    def broken() -> None:
+        found.append("b")
+        raise RuntimeError("cannot")
+
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    first = Case("x", 1, 0.0, {"a": lambda: found.append("a"), "b": broken})
+    second = Case("y", 1, 0.0, {"c": lambda: found.append("c")})
+    compile_share(iter([first, second]), share)
+    assert found == called
 
 
 def test_rows_lie_on_pages_of_their_own() -> None:
@@ -36,4 +67,8 @@ def test_rows_lie_on_pages_of_their_own() -> None:
 
 def test_what_differs_too_much_fails() -> None:
     assert difference(torch.tensor([1.0, 2.5]), torch.tensor([1.0, 2.0])) == 0.25
-    assert verdict("x", 0.25, 0.3).startswith("ok") and verdict("x", 0.25, 0.2).startswith("FAIL")
+    assert distance(torch.tensor([1.0, 2.0]), torch.tensor([1.0, 0.0])) == 2.0
+    report = Report(Console(quiet=True))
+    for name, off in (("near", 0.25), ("far", 0.35), ("nowhere", float("nan"))):
+        report.say(name, off, 0.3)
+    assert report.failed == ["far", "nowhere"]

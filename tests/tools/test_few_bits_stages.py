@@ -2,7 +2,7 @@ import torch
 from tiny import tiny_config
 
 from few_bits_stages import all_cases
-from kernel_stages import Place
+from stages import Place
 
 
 @torch.inference_mode()

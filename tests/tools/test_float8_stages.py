@@ -4,9 +4,9 @@ import torch
 from rich.console import Console
 from tiny import tiny_config
 
-from float8_stages import PARTS, Report, Sizes, cases
-from kernel_stages import Place
+from float8_stages import PARTS, Sizes, cases
 from kestrel_core.moondream.config import MoEConfig
+from stages import Place, Report
 
 
 @torch.inference_mode()

@@ -1,9 +1,10 @@
 import torch
 from tiny import tiny_config
 
-from kernel_stages import Place, cases, few_rows_cases, floor_ms
+from kernel_stages import cases, few_rows_cases
 from kestrel_core.moondream.config import MoEConfig
 from kestrel_core.moondream.ops import plain
+from stages import Place, floor_ms
 
 
 @torch.inference_mode()

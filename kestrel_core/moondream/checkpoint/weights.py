@@ -126,6 +126,8 @@ def load_weights(
     if num_threads > 1:
         loaded = side_by_side(load, jobs, device, num_threads)
     for name, weight in loaded:
+        if weight.is_cuda:  # of another stream, which must not reuse it while this one still packs it
+            weight.record_stream(torch.cuda.current_stream(device))
         _assign(model, name, weight, give)
         done += weight.nbytes
         if progress is not None:

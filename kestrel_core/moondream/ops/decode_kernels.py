@@ -7,9 +7,10 @@ One row goes through products that stream its weights, tau is computed where hea
 from torch import Tensor
 
 from kestrel_core.moondream.ops import kernels
-from kestrel_core.moondream.ops.kernels import FEW_ROWS, few_rows_product
+from kestrel_core.moondream.ops.kernels import few_rows_product
 from kestrel_core.moondream.ops.one_row_kernels import one_row_product, one_token_experts
 from kestrel_core.moondream.ops.protocol import (
+    FEW_ROWS,
     Cells,
     Heads,
     Norm,

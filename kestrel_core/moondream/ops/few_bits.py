@@ -10,6 +10,7 @@ next four, and so on. So 32 bits, which are two words, become pairs of bfloat16 
 what is computed from such a mask belongs to one scale. A row's end is filled up to 256 numbers, with zeros.
 """
 
+from functools import partial
 from typing import Literal, NamedTuple
 
 import torch
@@ -17,7 +18,6 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from kestrel_core.moondream.ops import plain
-from kestrel_core.moondream.ops.plain import FLOAT8, FLOAT8_MAX
 from kestrel_core.moondream.ops.protocol import Pairs, StepAdapters
 
 Kind = Literal["fp8", "int4"]
@@ -26,7 +26,6 @@ KINDS: tuple[Kind, ...] = ("fp8", "int4")
 GROUP = 64  # numbers with one scale
 TOGETHER = 256  # numbers of four groups, whose nibbles share words
 WORDS = TOGETHER // 4
-FEW_ROWS = 16  # up to here kernels read the weights as they are; beyond, products are taken of unpacked ones
 # Scales that are tried, as parts of the one that loses no number of a group: rounding the many numbers near
 # zero better may be worth more than the largest one.
 SHRINKS = (1.0, 0.94, 0.88, 0.82)
@@ -81,17 +80,11 @@ def pack_weights(weight: Tensor, kind: Kind) -> FewBits:
     """Matrices [..., out, in] in few bits, on their device. Large ones are packed in pieces."""
     *rows, in_dim = weight.shape
     flat = weight.reshape(-1, in_dim)
-    pack = _pack_fp8 if kind == "fp8" else _pack_int4
+    pack = partial(plain.quantise, gelu=False) if kind == "fp8" else _pack_int4
     pieces = [pack(piece) for piece in flat.split(max(1, PACKED_AT_ONCE // in_dim))]
     values, scales = (torch.cat(parts) if len(parts) > 1 else parts[0] for parts in zip(*pieces, strict=True))
     of_row = rows if kind == "fp8" else [*rows, -1]
     return FewBits(values.view(*rows, -1), scales.view(of_row), kind, in_dim)
-
-
-def _pack_fp8(weight: Tensor) -> tuple[Tensor, Tensor]:
-    wide = weight.float()
-    scales = wide.abs().amax(-1).clamp(min=1e-12) / FLOAT8_MAX
-    return (wide / scales[:, None]).clamp(-FLOAT8_MAX, FLOAT8_MAX).to(FLOAT8), scales
 
 
 def _pack_int4(weight: Tensor) -> tuple[Tensor, Tensor]:

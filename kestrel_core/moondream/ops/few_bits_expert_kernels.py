@@ -14,10 +14,10 @@ from torch import Tensor
 from kestrel_core.moondream.ops.expert_kernels import FEW_TOKENS, FIRST, SECOND
 from kestrel_core.moondream.ops.expert_lora_kernels import PairAdapters, add_pairs, no_arguments
 from kestrel_core.moondream.ops.few_bits import FewBits
-from kestrel_core.moondream.ops.few_bits_kernels import Tiling, bytes_or_words, single_or_four, tiling_for
+from kestrel_core.moondream.ops.few_bits_kernels import bytes_or_words, cut_for, single_or_four
 from kestrel_core.moondream.ops.few_bits_product import few_rows_product, many_rows_product
 from kestrel_core.moondream.ops.plain import sort_pairs
-from kestrel_core.moondream.ops.protocol import Pairs, StepAdapters
+from kestrel_core.moondream.ops.protocol import Cut, Pairs, StepAdapters
 from kestrel_core.moondream.ops.routing_kernels import gelu, invert
 
 
@@ -307,18 +307,18 @@ def few_tokens_experts(
     fc1: FewBits,
     fc2: FewBits,
     adapters: PairAdapters | None,
-    tilings: tuple[Tiling, Tiling] | None = None,
+    cuts: tuple[Cut, Cut] | None = None,
 ) -> Tensor:
     """Every pair's values [pairs, dim] in float32. Experts that no token chose are not read."""
     (num_tokens, dim), top, num_experts = h.shape, ids.shape[1], len(fc1.values)
     inner = torch.empty((num_tokens * top, fc2.in_dim), dtype=h.dtype, device=h.device)
     out = torch.empty((num_tokens * top, dim), dtype=torch.float32, device=h.device)
     outputs = top * dim  # of one token; its experts run side by side
-    first, second = tilings or (tiling_for(outputs, fc1), tiling_for(outputs, fc2))
-    for x, w, y, gated, tiling in ((h, fc1, inner, True, first), (inner, fc2, out, False, second)):
+    first, second = cuts or (cut_for(outputs, fc1), cut_for(outputs, fc2))
+    for x, w, y, gated, cut in ((h, fc1, inner, True, first), (inner, fc2, out, False, second)):
         # The experts of one token are all different, so only those it chose get a program.
         slots = top if num_tokens == 1 else num_experts
-        own = tiling.block_n // 2 if gated else tiling.block_n
+        own = cut.outputs // 2 if gated else cut.outputs
         _few_tokens[(slots, triton.cdiv(y.shape[1], own))](
             x,
             ids,
@@ -331,7 +331,8 @@ def few_tokens_experts(
             BLOCK_T=max(16, triton.next_power_of_2(num_tokens)),
             BLOCK_TOP=triton.next_power_of_2(top),
             BLOCK_M=8 if num_tokens <= 16 else 16,
-            **_matrix(w, y.shape[1], gated, tiling),
+            PARTS=cut.warps,
+            **_matrix(w, y.shape[1], gated, cut),
             **_lora(adapters, gated, x),
         )
     return out
@@ -347,8 +348,8 @@ def many_tokens_experts(
     for x, w, y, gated in ((h, fc1, inner, True), (inner, fc2, out, False)):
         # With int4 each output has a sum of its own for every group, which takes twice the registers.
         block_n, stages = (64, 2) if w.kind == "int4" else (128, 3)
-        tiling = Tiling(block_n, 0, 64, 2 if h.dtype == torch.float32 else stages)
-        own = tiling.block_n // 2 if gated else tiling.block_n
+        cut = Cut(block_n, 64, 4, 2 if h.dtype == torch.float32 else stages)
+        own = cut.outputs // 2 if gated else cut.outputs
         tiles = triton.cdiv(num_pairs, block_m) + num_experts
         _many_tokens[(tiles, triton.cdiv(y.shape[1], own))](
             x,
@@ -361,13 +362,14 @@ def many_tokens_experts(
             NUM_EXPERTS=num_experts,
             BLOCK_E=triton.next_power_of_2(num_experts),
             BLOCK_M=block_m,
-            **_matrix(w, y.shape[1], gated, tiling),
+            PARTS=0,
+            **_matrix(w, y.shape[1], gated, cut),
             **_lora(adapters, gated, x),
         )
     return out
 
 
-def _matrix(w: FewBits, out_dim: int, gated: bool, tiling: Tiling) -> dict[str, int | bool]:
+def _matrix(w: FewBits, out_dim: int, gated: bool, cut: Cut) -> dict[str, int | bool]:
     """What kernels are told of a stack of matrices, and how they are cut."""
     int4 = w.kind == "int4"
     return {
@@ -377,11 +379,10 @@ def _matrix(w: FewBits, out_dim: int, gated: bool, tiling: Tiling) -> dict[str, 
         "ROW_SCALES": single_or_four(w).shape[-1] if int4 else 1,
         "INT4": int4,
         "GATED": gated,
-        "BLOCK_N": tiling.block_n,
-        "BLOCK_K": tiling.block_k,
-        "PARTS": tiling.parts,
-        "num_warps": tiling.parts or 4,
-        "num_stages": tiling.stages,
+        "BLOCK_N": cut.outputs,
+        "BLOCK_K": cut.depth,
+        "num_warps": cut.warps,
+        "num_stages": cut.stages,
     }
 
 

@@ -5,7 +5,6 @@
 
 import sys
 from functools import cache
-from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -13,8 +12,9 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
-from kestrel_core.moondream.ops.few_bits import FEW_ROWS, TOGETHER, FewBits, padded_dim
+from kestrel_core.moondream.ops.few_bits import TOGETHER, FewBits, padded_dim
 from kestrel_core.moondream.ops.few_bits_product import few_rows_product, steps_of, wider
+from kestrel_core.moondream.ops.protocol import FEW_ROWS, Cut
 
 
 @triton.jit(do_not_specialize=["num_rows"])  # one kernel for all counts
@@ -166,42 +166,35 @@ def _two_of_few_rows(
         _store(parts, bias, out, m, n, valid, n < OTHER_DIM, OUT_DIM + OTHER_DIM, True)
 
 
-class Tiling(NamedTuple):
-    """How a product of few rows is cut: outputs of a program, parts of its inputs with a warp each, float8
-    inputs that a warp takes at a time, and how many times as much is being loaded."""
-
-    block_n: int
-    parts: int
-    block_k: int
-    stages: int
+# A cut's warps have a part of the inputs each. Its depth is that of float8: nibbles are taken 256 at a time.
 
 
-def tiling_for(num_outputs: int, *matrices: FewBits) -> Tiling:
+def cut_for(num_outputs: int, *matrices: FewBits) -> Cut:
     """With few outputs there is one program for each multiprocessor, which needs many warps and long loads.
     With many, several programs share one, and all of them should find room at once."""
     narrow = num_outputs <= 4096
     if any(w.kind == "int4" for w in matrices):
-        return fitting(Tiling(16, 8 if narrow else 2, 128, 3), *matrices)
-    return fitting(Tiling(16, 8, 128, 4) if narrow else Tiling(16, 4, 64, 4), *matrices)
+        return fitting(Cut(16, 128, 8 if narrow else 2, 3), *matrices)
+    return fitting(Cut(16, 128, 8, 4) if narrow else Cut(16, 64, 4, 4), *matrices)
 
 
-def fitting(tiling: Tiling, *matrices: FewBits) -> Tiling:
+def fitting(cut: Cut, *matrices: FewBits) -> Cut:
     """With as many parts as every matrix has whole blocks for."""
-    parts = tiling.parts
-    while any(_num_blocks(w, tiling) % parts for w in matrices):
+    parts = cut.warps
+    while any(_num_blocks(w, cut) % parts for w in matrices):
         parts //= 2
-    return tiling._replace(parts=parts)
+    return cut._replace(warps=parts)
 
 
-def within(tiling: Tiling, block_m: int, item_bytes: int, limit: int, *matrices: FewBits) -> Tiling:
+def within(cut: Cut, block_m: int, item_bytes: int, limit: int, *matrices: FewBits) -> Cut:
     """With as many parts as a multiprocessor's shared memory holds: most GPUs have less than an H200."""
     part = 0
     for w in matrices:
-        inputs, weights = (TOGETHER, TOGETHER // 2) if w.kind == "int4" else (tiling.block_k, tiling.block_k)
-        part = max(part, tiling.block_n * weights + block_m * inputs * item_bytes)
-    while tiling.parts > 1 and tiling.parts * part * max(tiling.stages - 1, 1) > limit:
-        tiling = tiling._replace(parts=tiling.parts // 2)
-    return tiling
+        inputs, weights = (TOGETHER, TOGETHER // 2) if w.kind == "int4" else (cut.depth, cut.depth)
+        part = max(part, cut.outputs * weights + block_m * inputs * item_bytes)
+    while cut.warps > 1 and cut.warps * part * max(cut.stages - 1, 1) > limit:
+        cut = cut._replace(warps=cut.warps // 2)
+    return cut
 
 
 @cache
@@ -212,29 +205,29 @@ def shared_bytes(device: torch.device) -> int:
     return getattr(properties, "shared_memory_per_block_optin", 99 * 1024)  # no version types it
 
 
-def _num_blocks(w: FewBits, tiling: Tiling) -> int:
-    return padded_dim(w.in_dim) // TOGETHER if w.kind == "int4" else triton.cdiv(w.in_dim, tiling.block_k)
+def _num_blocks(w: FewBits, cut: Cut) -> int:
+    return padded_dim(w.in_dim) // TOGETHER if w.kind == "int4" else triton.cdiv(w.in_dim, cut.depth)
 
 
 def linear(x: Tensor, w: FewBits, bias: Tensor | None) -> Tensor:
     if len(x) > FEW_ROWS:
         return F.linear(x, _unpacked(w, x.dtype), bias)
-    return few_rows(x, w, None, None, bias, tiling_for(w.out_dim, w))
+    return few_rows(x, w, None, None, bias, cut_for(w.out_dim, w))
 
 
 def linear_sum(x: Tensor, w: FewBits, y: Tensor, other: FewBits, bias: Tensor) -> Tensor:
     if len(x) > FEW_ROWS:
         return F.linear(x, _unpacked(w, x.dtype), bias).addmm_(y, _unpacked(other, x.dtype).T)
-    return few_rows(x, w, y, other, bias, tiling_for(w.out_dim, w, other))
+    return few_rows(x, w, y, other, bias, cut_for(w.out_dim, w, other))
 
 
 def few_rows(
-    x: Tensor, w: FewBits, y: Tensor | None, other: FewBits | None, bias: Tensor | None, tiling: Tiling
+    x: Tensor, w: FewBits, y: Tensor | None, other: FewBits | None, bias: Tensor | None, cut: Cut
 ) -> Tensor:
     out_dim = w.out_dim
     out = torch.empty((len(x), out_dim), dtype=x.dtype, device=x.device)
     of_y = w if other is None else other
-    _few_rows[(triton.cdiv(out_dim, tiling.block_n),)](
+    _few_rows[(triton.cdiv(out_dim, cut.outputs),)](
         x,
         x.stride(0),
         bytes_or_words(w),
@@ -252,7 +245,7 @@ def few_rows(
         HAS_BIAS=bias is not None,
         INT4=w.kind == "int4",
         OTHER_INT4=of_y.kind == "int4",
-        **_cut(tiling, x, w, of_y),
+        **_options(cut, x, w, of_y),
     )
     return out
 
@@ -263,14 +256,14 @@ def linear_beside(x: Tensor, w: FewBits, other: FewBits, bias: Tensor) -> Tensor
         unpack_into(w, weight[: w.out_dim])
         unpack_into(other, weight[w.out_dim :])
         return F.linear(x, weight, bias)
-    tiling = tiling_for(w.out_dim + other.out_dim, w, other)
-    return few_rows_beside(x, w, other, bias, tiling)
+    cut = cut_for(w.out_dim + other.out_dim, w, other)
+    return few_rows_beside(x, w, other, bias, cut)
 
 
-def few_rows_beside(x: Tensor, w: FewBits, other: FewBits, bias: Tensor, tiling: Tiling) -> Tensor:
+def few_rows_beside(x: Tensor, w: FewBits, other: FewBits, bias: Tensor, cut: Cut) -> Tensor:
     dims = w.out_dim, other.out_dim
     out = torch.empty((len(x), sum(dims)), dtype=x.dtype, device=x.device)
-    _two_of_few_rows[(sum(triton.cdiv(dim, tiling.block_n) for dim in dims),)](
+    _two_of_few_rows[(sum(triton.cdiv(dim, cut.outputs) for dim in dims),)](
         x,
         x.stride(0),
         bytes_or_words(w),
@@ -285,21 +278,21 @@ def few_rows_beside(x: Tensor, w: FewBits, other: FewBits, bias: Tensor, tiling:
         X_DIM=w.in_dim,
         INT4=w.kind == "int4",
         OTHER_INT4=other.kind == "int4",
-        **_cut(tiling, x, w, other),
+        **_options(cut, x, w, other),
     )
     return out
 
 
-def _cut(tiling: Tiling, x: Tensor, *matrices: FewBits) -> dict[str, int]:
+def _options(cut: Cut, x: Tensor, *matrices: FewBits) -> dict[str, int]:
     block_m = 8 if len(x) <= 8 else 16
-    tiling = within(tiling, block_m, x.element_size(), shared_bytes(x.device), *matrices)
+    cut = within(cut, block_m, x.element_size(), shared_bytes(x.device), *matrices)
     return {
         "BLOCK_M": block_m,
-        "BLOCK_N": tiling.block_n,
-        "BLOCK_K": tiling.block_k,
-        "PARTS": tiling.parts,
-        "num_warps": tiling.parts,
-        "num_stages": tiling.stages,
+        "BLOCK_N": cut.outputs,
+        "BLOCK_K": cut.depth,
+        "PARTS": cut.warps,
+        "num_warps": cut.warps,
+        "num_stages": cut.stages,
     }
 
 

@@ -1,11 +1,8 @@
 """The products of experts in float8 on CUDA, for more than a few tokens. `ops.float8_experts` is plain torch.
 
-A pair is a token and one of its experts: pair = token * experts_per_token + rank. Up to some thousand tokens
-our tiles are used, which copy nothing and have the activation and its rounding inside; beyond, torch's
-grouped product, which needs the tokens sorted and takes a pass for the activation.
+A pair is a token and one of its experts: pair = token * experts_per_token + rank. Nothing is copied, and the
+activation and its rounding are inside; torch's grouped product, which has neither, took longer on an H200.
 """
-
-from typing import NamedTuple
 
 import torch
 import triton
@@ -17,19 +14,10 @@ from kestrel_core.moondream.ops.expert_lora_kernels import PairAdapters
 from kestrel_core.moondream.ops.few_bits import FewBits
 from kestrel_core.moondream.ops.float8_kernels import round_float8, to_float8
 from kestrel_core.moondream.ops.plain import sort_pairs
-from kestrel_core.moondream.ops.protocol import Pairs, StepAdapters
+from kestrel_core.moondream.ops.protocol import Cut, Pairs, StepAdapters
 from kestrel_core.moondream.ops.routing_kernels import gelu, invert
 
-TILED_TOKENS = 1 << 30  # up to here our tiles are used
 SMALL_TOKENS = 256  # up to here an expert has few pairs, and tiles are 64 rows high
-
-
-class Tile(NamedTuple):
-    rows: int
-    columns: int
-    depth: int
-    warps: int
-    stages: int
 
 
 @triton.jit
@@ -114,16 +102,16 @@ def tiled_product(
     by_token: bool,
     gated: float | None,
     dtype: torch.dtype,
-    tile: Tile | None = None,
+    cut: Cut | None = None,
 ) -> Tensor:
     """Every sorted pair's row of x times its expert's matrix. `gated`: the scale of the activated result."""
     num_experts, width, in_dim = matrices.values.shape
     out_dim = width if gated is None else width // 2
     kind = dtype if gated is None else x.dtype
     out = torch.empty((len(order), out_dim), dtype=kind, device=x.device)
-    block_m, block_n, block_k, warps, stages = tile or tile_for(num_tokens, gated is not None)
-    block_n = min(block_n, max(16, triton.next_power_of_2(out_dim)))
-    tiles = triton.cdiv(len(order), block_m) + num_experts
+    cut = cut or cut_for(num_tokens, gated is not None)
+    block_n = min(cut.outputs, max(16, triton.next_power_of_2(out_dim)))
+    tiles = triton.cdiv(len(order), cut.rows) + num_experts
     # Columns change fastest: the programs that read the same rows of x run at the same time.
     _float8_tiles[(triton.cdiv(out_dim, block_n), tiles)](
         x,
@@ -141,67 +129,19 @@ def tiled_product(
         BY_TOKEN=by_token,
         GATED=gated is not None,
         BLOCK_E=triton.next_power_of_2(num_experts),
-        BLOCK_M=block_m,
+        BLOCK_M=cut.rows,
         BLOCK_N=block_n,
-        BLOCK_K=min(block_k, max(32, triton.next_power_of_2(in_dim))),
-        num_warps=warps,
-        num_stages=stages,
+        BLOCK_K=min(cut.depth, max(32, triton.next_power_of_2(in_dim))),
+        num_warps=cut.warps,
+        num_stages=cut.stages,
     )
     return out
 
 
-def tile_for(num_tokens: int, gated: bool) -> Tile:
+def cut_for(num_tokens: int, gated: bool) -> Cut:
     if num_tokens <= SMALL_TOKENS:
-        return Tile(64, 32 if gated else 64, 128, 4, 4)
-    return Tile(128, 128 if gated else 256, 128, 8, 3)  # the fastest of those tried on an H200
-
-
-# GELU times the gate, in float8, for what torch's grouped product gives.
-
-
-@triton.jit
-def _geglu_float8(
-    u: tl.tensor, out: tl.tensor, inverse: tl.tensor, INNER: tl.constexpr, BLOCK: tl.constexpr
-) -> None:
-    row = tl.program_id(0).to(tl.int64)
-    at = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
-    value = tl.load(u + row * (2 * INNER) + at, mask=at < INNER, other=0.0).to(tl.float32)
-    gate = tl.load(u + row * (2 * INNER) + INNER + at, mask=at < INNER, other=0.0).to(tl.float32)
-    small = to_float8(gelu(value) * (gate + 1.0), inverse, out.dtype.element_ty)
-    tl.store(out + row * INNER + at, small, mask=at < INNER)
-
-
-def geglu_float8(u: Tensor, scale: float) -> Tensor:
-    num_rows, inner = len(u), u.shape[1] // 2
-    out = torch.empty((num_rows, inner), dtype=torch.float8_e4m3fn, device=u.device)
-    block = min(1024, triton.next_power_of_2(inner))
-    _geglu_float8[(num_rows, triton.cdiv(inner, block))](
-        u, out, 1.0 / scale, INNER=inner, BLOCK=block, num_warps=4
-    )
-    return out
-
-
-def grouped_experts_float8(
-    h8: Tensor, order: Tensor, ends: Tensor, fc1: FewBits, fc2: FewBits, h_scale: float, inner_scale: float
-) -> Tensor:
-    """By torch's grouped product, whose scales are one for each row on both sides."""
-    top = len(order) // len(h8)
-    rows = h8.view(torch.uint8)[order // top].view(h8.dtype)
-    u = _grouped(rows, h_scale, fc1, ends)
-    return _grouped(geglu_float8(u, inner_scale), inner_scale, fc2, ends)
-
-
-def _grouped(x: Tensor, scale: float, matrices: FewBits, ends: Tensor) -> Tensor:
-    of_rows = torch.full((len(x),), scale, dtype=torch.float32, device=x.device)
-    return torch._scaled_grouped_mm(
-        x,
-        matrices.values.transpose(1, 2),
-        of_rows,
-        matrices.scales,
-        offs=ends,
-        out_dtype=torch.bfloat16,
-        use_fast_accum=True,
-    )
+        return Cut(32 if gated else 64, 128, 4, 4, rows=64)
+    return Cut(128 if gated else 256, 128, 8, 3, rows=128)  # the fastest of those tried on an H200
 
 
 def experts_float8(
@@ -217,9 +157,7 @@ def experts_float8(
 ) -> Pairs:
     order, ends = sort_pairs(ids, len(fc1.values))
     tokens, dtype = len(h8), h.dtype
-    if adapters is None and tokens > TILED_TOKENS:
-        values = grouped_experts_float8(h8, order, ends, fc1, fc2, h_scale, inner_scale)
-    elif adapters is None:
+    if adapters is None:
         inner8 = tiled_product(h8, h_scale, fc1, order, ends, tokens, True, inner_scale, dtype)
         values = tiled_product(inner8, inner_scale, fc2, order, ends, tokens, False, None, dtype)
     else:  # adapters are added before the activation and to what is not rounded

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from kestrel_core.moondream.ops.few_bits import FewBits
-from kestrel_core.moondream.ops.plain import FLOAT8, FLOAT8_MAX
+from kestrel_core.moondream.ops.plain import FLOAT8_MAX, round_float8
 from kestrel_core.moondream.ops.protocol import Fused
 
 ALIGNED = 16  # numbers: rows of float8 matrices have to begin at multiples of 16 bytes
@@ -53,7 +53,7 @@ class Matrix8(NamedTuple):
 @torch.no_grad()
 def pack_float8(weight: Tensor, bias: Tensor | None, inputs: FixedScale) -> Matrix8:
     scale = max(float(weight.abs().max()), 1e-12) / FLOAT8_MAX
-    values = (weight.float() / scale).clamp(-FLOAT8_MAX, FLOAT8_MAX).to(FLOAT8)
+    values = round_float8(weight, scale, gelu=False)
     factor = torch.tensor([scale * inputs.value], device=weight.device)
     return Matrix8(values, scale, factor, bias, weight.dtype)
 

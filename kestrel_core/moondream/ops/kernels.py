@@ -20,13 +20,12 @@ from kestrel_core.moondream.ops.lora_kernels import expand as expand
 from kestrel_core.moondream.ops.lora_kernels import shrink as shrink
 from kestrel_core.moondream.ops.plain import linear as plain_linear
 from kestrel_core.moondream.ops.plain import linear_sum as plain_linear_sum
-from kestrel_core.moondream.ops.protocol import Norm, Pairs, Scaled
+from kestrel_core.moondream.ops.protocol import FEW_ROWS, Norm, Pairs, Scaled
 from kestrel_core.moondream.ops.routing_kernels import route as route
 
 name = "ours"
 
 FLOAT8_MAX = tl.constexpr(448.0)
-FEW_ROWS = 16  # up to here reading the weights takes the time of a product, and tiles of 16 rows are enough
 
 
 @triton.jit

@@ -5,36 +5,26 @@ sixteenth. Here every program has a few rows of the matrix. The first of their c
 the kernels in front have ended, where early launches are on (`ops.early_launch`).
 """
 
-from typing import NamedTuple
-
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
 
 from kestrel_core.moondream.ops.early_launch import launch_options, wait
+from kestrel_core.moondream.ops.protocol import Cut
 from kestrel_core.moondream.ops.routing_kernels import gelu
 
-
-class Tile(NamedTuple):
-    """Rows of a matrix that a program has, columns it reads at a time, and its warps."""
-
-    rows: int
-    columns: int
-    warps: int
-
-
 # The fastest of those tried on an H200: docs/performance-log.md.
-NARROW = Tile(4, 2048, 8)  # for matrices of few rows, each of them long
-WIDE = Tile(8, 1024, 4)
+NARROW = Cut(4, 2048, 8)  # for matrices of few rows, each of them long
+WIDE = Cut(8, 1024, 4)
 NARROW_DIM = 4096  # rows of a matrix up to which it is narrow
-FIRST_OF_EXPERT = Tile(8, 256, 4)
-SECOND_OF_EXPERT = Tile(16, 256, 4)
+FIRST_OF_EXPERT = Cut(8, 256, 4)
+SECOND_OF_EXPERT = Cut(16, 256, 4)
 
 
-def fitting(tile: Tile, dim: int) -> Tile:
+def fitting(cut: Cut, dim: int) -> Cut:
     """Without columns beyond the matrix."""
-    return tile._replace(columns=min(tile.columns, triton.next_power_of_2(dim)))
+    return cut._replace(depth=min(cut.depth, triton.next_power_of_2(dim)))
 
 
 @triton.jit
@@ -88,13 +78,13 @@ def _one_row(
 
 
 def one_row_product(
-    x: Tensor, weight: Tensor, y: Tensor, other: Tensor, bias: Tensor, early: bool, tile: Tile | None = None
+    x: Tensor, weight: Tensor, y: Tensor, other: Tensor, bias: Tensor, early: bool, cut: Cut | None = None
 ) -> Tensor:
     """x and y: [1, in_dim], of which y may have no columns; weight and other: [out_dim, in_dim]."""
     out_dim = len(weight)
-    tile = fitting(tile or (NARROW if out_dim <= NARROW_DIM else WIDE), max(x.shape[1], y.shape[1]))
+    cut = fitting(cut or (NARROW if out_dim <= NARROW_DIM else WIDE), max(x.shape[1], y.shape[1]))
     out = torch.empty((1, out_dim), dtype=x.dtype, device=x.device)
-    _one_row[(triton.cdiv(out_dim, tile.rows),)](
+    _one_row[(triton.cdiv(out_dim, cut.outputs),)](
         x,
         weight,
         y,
@@ -104,9 +94,9 @@ def one_row_product(
         OUT_DIM=out_dim,
         X_DIM=x.shape[1],
         Y_DIM=y.shape[1],
-        BLOCK_N=tile.rows,
-        BLOCK_K=tile.columns,
-        num_warps=tile.warps,
+        BLOCK_N=cut.outputs,
+        BLOCK_K=cut.depth,
+        num_warps=cut.warps,
         **launch_options(early),
     )
     return out
@@ -160,16 +150,16 @@ def one_token_experts(
     fc1: Tensor,
     fc2: Tensor,
     early: bool,
-    first: Tile = FIRST_OF_EXPERT,
-    second: Tile = SECOND_OF_EXPERT,
+    first: Cut = FIRST_OF_EXPERT,
+    second: Cut = SECOND_OF_EXPERT,
 ) -> Tensor:
     """As `expert_kernels.few_tokens_experts`. With `early`, what made `ids` is not the launch before this."""
     top, (_, dim, inner_dim) = ids.shape[1], fc2.shape
     inner = torch.empty((top, inner_dim), dtype=h.dtype, device=h.device)
     out = torch.empty((top, dim), dtype=torch.float32, device=h.device)
-    for x, matrices, y, tile in ((h, fc1, inner, first), (inner, fc2, out, second)):
-        tile = fitting(tile, x.shape[1])
-        _one_token_experts[(triton.cdiv(y.shape[1], tile.rows), top)](
+    for x, matrices, y, cut in ((h, fc1, inner, first), (inner, fc2, out, second)):
+        cut = fitting(cut, x.shape[1])
+        _one_token_experts[(triton.cdiv(y.shape[1], cut.outputs), top)](
             x,
             ids,
             matrices,
@@ -177,9 +167,9 @@ def one_token_experts(
             IN_DIM=x.shape[1],
             OUT_DIM=y.shape[1],
             GATED=matrices is fc1,
-            BLOCK_N=tile.rows,
-            BLOCK_K=tile.columns,
-            num_warps=tile.warps,
+            BLOCK_N=cut.outputs,
+            BLOCK_K=cut.depth,
+            num_warps=cut.warps,
             **launch_options(early),
         )
     return out

@@ -11,6 +11,18 @@ from torch import Tensor, nn
 
 from kestrel_core.moondream.lora import AdapterRows, LowRank, Target
 
+FEW_ROWS = 16  # up to here reading the weights takes the time of a product, and tiles of 16 rows are enough
+
+
+class Cut(NamedTuple):
+    """How the work of a product is cut, where there are several ways."""
+
+    outputs: int  # of a program
+    depth: int  # inputs that it takes at a time
+    warps: int
+    stages: int = 3  # times as much as that is being loaded, and used
+    rows: int = 16  # of inputs that a program has, where it has not all
+
 
 class Norm(NamedTuple):
     weight: Tensor

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from kestrel_core.moondream.config import TextConfig
+from kestrel_core.moondream.ops.protocol import FEW_ROWS
 from kestrel_core.moondream.text import Attend
 from kestrel_core.runtime.attention.page_kernels import Merging, PartTable, Pieces, attend, plan_parts
 from kestrel_core.runtime.attention.protocol import (
@@ -19,7 +20,6 @@ from kestrel_core.runtime.attention.protocol import (
 )
 from kestrel_core.runtime.kv_cache import KVCache
 
-FEW_ROWS = 16  # up to here; with more, FlashInfer's two launches are short beside the reading
 PROGRAMS = 512  # that should share the work: about four for each multiprocessor of an H100 or H200
 MAX_PARTS = 16
 BLOCK_NUMBERS = 4096  # of a block of keys; two blocks are held in registers, and two of values
@@ -53,7 +53,7 @@ class FewRowsAttention:
         self._early = early
 
     def for_decode(self, rows: DecodeRows, captured: bool) -> DecodeAttention:
-        if len(rows.cells) > FEW_ROWS:
+        if len(rows.cells) > FEW_ROWS:  # FlashInfer's two launches are short beside the reading
             return self._others.for_decode(rows, captured)
         pieces = cut(len(rows.cells), self._config)
         return FewRowsDecode(self._kv_cache, self._config, self._max_context, rows, pieces, self._early)

@@ -7,7 +7,7 @@ launches there, which a step of one row feels.
 import torch
 import triton
 import triton.language as tl
-from torch import Tensor
+from torch import Tensor, nn
 
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.ops.protocol import Fused, Norm
@@ -114,7 +114,11 @@ class TokenReadout:
 
     def __call__(self, hidden: Tensor, asked: Asked, feeds: Tensor, results: Tensor) -> None:
         _, normed = self._fused.add_norm(hidden, None, None, self._norm)
-        logits = self._fused.linear(normed, self._output.weight, self._output.bias)
+        output = self._output
+        if isinstance(output, nn.Linear):
+            logits = self._fused.linear(normed, output.weight, output.bias)
+        else:  # packed: its weight as such would be unpacked in every step
+            logits = output(normed)
         read_tokens(logits, asked, self._embeddings, feeds, results)
 
 

@@ -109,8 +109,11 @@ class ImageEncoder:
 
     def encode_ahead(self, encodes: Sequence[Encode]) -> None:
         """Launch this. A picture for which it fails is encoded with its step, and may fail there."""
+        self._try_to_advance(encodes, in_turn=True)
+
+    def _try_to_advance(self, encodes: Sequence[Encode], in_turn: bool) -> None:
         try:
-            self._advance(encodes, in_turn=True)
+            self._advance(encodes, in_turn)
         except Exception:
             log.exception("encoding pictures in parts failed; they are tried as a whole")
 
@@ -166,7 +169,7 @@ class ImageEncoder:
         if begun := [
             Encode(wanted[key], part.num_missing) for key, part in self._partial.items() if key in wanted
         ]:
-            self._advance(begun, in_turn=False)  # this step waits for them
+            self._try_to_advance(begun, in_turn=False)  # this step waits for them
         found = {key: self._remembered[key] for key in wanted if key in self._remembered}
         fresh = [image for key, image in wanted.items() if key not in found]
         for key in found:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from kestrel_core.moondream.ops import few_bits, plain
 from kestrel_core.moondream.ops.few_bits import KINDS, Kind, pack_weights, unpack
-from kestrel_core.moondream.ops.protocol import StepAdapters
+from kestrel_core.moondream.ops.protocol import Cut, StepAdapters
 
 pytestmark = pytest.mark.skipif(
     find_spec("triton") is None or torch.cuda.is_available(), reason="needs the kernel language, and no GPU"
@@ -72,13 +72,13 @@ def test_two_matrices_of_different_kinds(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("cut", [(16, 1, 64), (32, 2, 128), (16, 8, 32), (64, 1, 256)])
+@pytest.mark.parametrize("cut", [(16, 64, 1), (32, 128, 2), (16, 32, 8), (64, 256, 1)])
 def test_every_cut_gives_the_same(kernels: ModuleType, kind: Kind, cut: tuple[int, int, int]) -> None:
     x, y, bias = randn(3, 512), randn(3, 2048, seed=1), randn(50, seed=2)
     w, other = (pack_weights(randn(50, dim, seed=dim), kind) for dim in (512, 2048))
-    tiling = kernels.fitting(kernels.Tiling(*cut, 2), w, other)
-    assert tiling.parts == (min(cut[1], 2) if kind == "int4" else cut[1])
-    ours = kernels.few_rows(x, w, y, other, bias, tiling)
+    fitting = kernels.fitting(Cut(*cut, stages=2), w, other)
+    assert fitting.warps == (min(cut[2], 2) if kind == "int4" else cut[2])
+    ours = kernels.few_rows(x, w, y, other, bias, fitting)
     torch.testing.assert_close(ours, few_bits.linear_sum(x, w, y, other, bias), atol=1e-3, rtol=1e-4)
 
 
@@ -86,10 +86,10 @@ def test_small_gpus_get_fewer_parts(kernels: ModuleType) -> None:
     """Of 8 parts with 16 rows: 160 kB in int4, 144 in fp8, as the compiler says."""
     for kind, stages, needed in (("int4", 3, 163_840), ("fp8", 4, 147_456)):
         w = pack_weights(torch.zeros(16, 2048), kind)
-        tiling = kernels.Tiling(16, 8, 128, stages)
-        assert kernels.within(tiling, 16, 2, needed, w) == tiling
-        assert kernels.within(tiling, 16, 2, needed - 1, w).parts == 4
-        assert kernels.within(tiling, 16, 2, 99 * 1024, w).parts == 4
+        cut = Cut(16, 128, 8, stages)
+        assert kernels.within(cut, 16, 2, needed, w) == cut
+        assert kernels.within(cut, 16, 2, needed - 1, w).warps == 4
+        assert kernels.within(cut, 16, 2, 99 * 1024, w).warps == 4
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -10,7 +10,9 @@ from tiny import tiny_config, tiny_model
 from torch import Tensor
 
 from kestrel_core.moondream.fast_text import FastText
+from kestrel_core.moondream.few_bits_layers import PackedLinear
 from kestrel_core.moondream.ops import plain
+from kestrel_core.moondream.ops.few_bits import pack_weights
 from kestrel_core.runtime.readouts import batched
 from kestrel_core.runtime.readouts.batched import NONE, NUM_VALUES, Asked, Form
 from kestrel_core.runtime.readouts.choose import choose_token_readout
@@ -97,6 +99,22 @@ def test_what_is_no_number_is_told(kernels: ModuleType, wrong: float) -> None:
     results, feeds = read_both(kernels, hidden, asked_for([NOTHING] * 2, [NOTHING] * 2, [1, 2]))
     assert results[:, -1].tolist() == [1.0, 0.0] and 0 <= results[1, 0] < 100
     assert torch.isfinite(feeds).all()
+
+
+@torch.inference_mode()
+def test_a_packed_output_layer_is_not_unpacked(kernels: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    head, hidden = MODEL.text.lm_head, torch.randn((3, MODEL.config.text.dim))
+    packed = PackedLinear(pack_weights(head.weight, "fp8"), head.bias, torch.float32)
+    asked = asked_for([NOTHING] * 3, [NOTHING] * 3, [1, 2, 3])
+    monkeypatch.setitem(MODEL.text._modules, "lm_head", packed)
+    unpacked = packed.weight
+
+    def refuse(_: PackedLinear) -> Tensor:
+        raise AssertionError("it was unpacked")
+
+    monkeypatch.setattr(PackedLinear, "weight", property(refuse))
+    results, _ = read_both(kernels, hidden, asked)
+    assert results[:, 0].tolist() == (MODEL.text.post_ln(hidden) @ unpacked.T + head.bias).argmax(-1).tolist()
 
 
 def test_it_is_tried_out_before_it_is_used(kernels: ModuleType) -> None:

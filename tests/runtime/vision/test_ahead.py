@@ -114,6 +114,20 @@ def test_where_parts_fail_a_picture_is_left_to_its_step(caplog: pytest.LogCaptur
     torch.testing.assert_close(encoder(good), expected(good), atol=1e-5, rtol=1e-5)
 
 
+def test_a_step_that_cannot_finish_a_picture_encodes_it_as_a_whole(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    encoder, image = make(14), picture(0, (2, 2))
+    encoder.encode_ahead([Encode(image, 3)])
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setattr(encoder._parts, "advance", broken)
+    torch.testing.assert_close(encoder(image), expected(image), atol=1e-5, rtol=1e-5)
+    assert "tried as a whole" in caplog.text and not encoder._partial
+
+
 def test_only_pictures_that_fit_a_batch_go_in_parts() -> None:
     assert make(max_crops=14).num_missing(picture(0, (1, 30))) == 0
     assert make(max_crops=None).num_missing(picture(0, (1, 30))) == 31, "there are no batches"
