@@ -77,6 +77,7 @@ RESERVED = {
         "kestrel_core.moondream.ops.float8_kernels",
         "kestrel_core.moondream.ops.float8_expert_kernels",
         "kestrel_core.moondream.ops.head_kernels",
+        "kestrel_core.moondream.ops.rounding",
         "kestrel_core.moondream.ops.lora_kernels",
         "kestrel_core.moondream.ops.expert_lora_kernels",
         "kestrel_core.moondream.ops.routing_kernels",
