@@ -144,13 +144,15 @@ def _rotate_heads(
                 place = tl.load(cells + token).to(tl.int64) if HAS_CELLS else token
             kv_head = (heads - HEADS) % KV_HEADS
             offset = place * (KV_HEADS * HEAD_DIM) + kv_head[:, None] * HEAD_DIM + d[None, :]
-            if FLOAT8:  # rounded to 16 bits before, as where keys are stored by another kernel
-                inverse = tl.where(is_v, v_inverse, k_inverse)
-                x = to_float8(x.to(q.dtype.element_ty).to(tl.float32), inverse, k.dtype.element_ty)
+            kept = x.to(q.dtype.element_ty)
+            if FLOAT8:
+                kept = to_float8(
+                    kept.to(tl.float32), tl.where(is_v, v_inverse, k_inverse), k.dtype.element_ty
+                )
             if is_v:
-                tl.store(v + offset, x.to(v.dtype.element_ty), mask=inside)
+                tl.store(v + offset, kept, mask=inside)
             else:
-                tl.store(k + offset, x.to(k.dtype.element_ty), mask=inside)
+                tl.store(k + offset, kept, mask=inside)
 
 
 def rotate(
