@@ -172,8 +172,8 @@ def rotate(
     num_tokens, (num_heads, num_kv_heads, head_dim) = len(packed), heads
     empty = packed.new_empty
     q = empty((num_tokens, num_heads, head_dim))
-    new = kv or Cells(*empty((2, num_tokens, num_kv_heads, head_dim)), positions)
-    k, v, cells, k_scale, v_scale = new
+    new = (num_tokens, num_kv_heads, head_dim)
+    k, v, cells, k_scale, v_scale = kv or (*empty((2, *new)), positions, 1.0, 1.0)
     inner = empty((num_tokens, inner_dim))
     inside, before = (tau, None) if tau_inside else (None, tau)
     partials = tau_content(packed, before.matrix) if before is not None else packed

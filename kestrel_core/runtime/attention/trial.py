@@ -59,9 +59,9 @@ class Trial:
         image = PreparedImage("trial", np.zeros((1, 1, 1, 3), np.uint8), (1, 1)) if num_images else None
         span = Span(Running(0, self._pages.tolist()), LENGTH - count, LENGTH, None, image)
         cells = self._cache.cells(self._pages, LENGTH)[-count:]
-        ends = (np.array((0, end), np.int32) for end in (count, len(self._pages)))
+        starts, indptr = np.array((0, count), np.int32), np.array((0, len(self._pages)), np.int32)
         last = np.array([self._last], np.int32)
-        rows = SpanRows([span], num_images, *ends, last, self._pages.to(torch.int32), cells)
+        rows = SpanRows([span], num_images, starts, indptr, last, self._pages.to(torch.int32), cells)
         q, k, v = (self._randn(count, *shape) for shape in (self._heads, self._kv_heads, self._kv_heads))
         return _near(*(of.for_spans(rows)(0, q, k, v) for of in (self._attention, self._sdpa)))
 
