@@ -144,6 +144,7 @@ HOUSES = {
     "kestrel_tools": "tools",
     "adapter_stages": "tools",
     "few_bits_stages": "tools",
+    "float8_kv_stages": "tools",
     "float8_stages": "tools",
     "decode_checks": "tools",
     "decode_rows": "tools",
