@@ -38,6 +38,7 @@ from kestrel_core.moondream.loading import load_network, loaded_as, parse_dtype,
 from kestrel_core.moondream.loading import parse_device as parse_device
 from kestrel_core.moondream.lora import Stacks
 from kestrel_core.moondream.model import Moondream
+from kestrel_core.moondream.ops.plain import FLOAT8
 from kestrel_core.protocol.about import About, own_version
 from kestrel_core.protocol.errors import InvalidRequest
 from kestrel_core.protocol.limits import InputLimits
@@ -233,6 +234,9 @@ def _runtime(
     if on_cuda and config.runtime == "auto":
         model.fast_paths.quantise(config.quantize, config.scales_path, model.folder)
         forward = model.fast_paths.text(config.compile, config.decode_kernels)  # first: it moves the weights
+    # Scales are good for the weights they were measured with, and rounded ones are others.
+    written = (config.scales_path, model.folder) if model.quantize == "off" else (None, None)
+    kv_float8 = model.fast_paths.kv_float8(config.kv_dtype, *written)
     stacks = _stacks(model, config) if has_adapters else None
     if on_cuda and config.runtime == "auto":
         batches = model.fast_paths.crop_batches(config.compile, config.vision_dtype, config.graphs)
@@ -242,19 +246,20 @@ def _runtime(
         timeline.mark("vision graphs")
     if model.flashinfer is not None:
         if model.flashinfer.is_alive() and forward is not None:
-            compile_text(forward, network, page_size)  # in the time that there is
+            compile_text(forward, network, page_size, kv_float8)  # in the time that there is
             timeline.mark("text kernels")
         model.flashinfer.join()
         timeline.mark("FlashInfer's compiler")
     if on_cuda:
-        cell_bytes = KVCache.bytes_per_cell(network.config.text, network.text.wte.dtype)
+        stored = network.text.wte.dtype if kv_float8 is None else FLOAT8
+        cell_bytes = KVCache.bytes_per_cell(network.config.text, stored)
         computing = computing_bytes(network.config.text, config.max_step_tokens, model.quantize == "int4")
         tokens = affordable_tokens(tokens, max_context, cell_bytes, free_bytes(model.device), computing)
     pages = num_pages(tokens, max_context, page_size)
     if encoder is None:
         refuse_what_is_required(model.device, config)
         threads = cpu_threads(model.device, network.text.wte.dtype, config.threads)
-        return TorchRuntime(network, pages, page_size, bool(overlaps), stacks, threads)
+        return TorchRuntime(network, pages, page_size, bool(overlaps), stacks, threads, kv_float8)
     runtime = CudaRuntime(
         network,
         pages,
@@ -268,12 +273,15 @@ def _runtime(
         graphs=Graphs.wanted(model.device, config.graphs),
         overlaps=overlaps is not False,
         stacks=stacks,
+        kv_float8=kv_float8,
     )
     timeline.mark("FlashInfer")
     return runtime
 
 
-def _settled(model: LoadedModel, config: RuntimeConfig, runtime: object) -> dict[str, str]:
+def _settled(
+    model: LoadedModel, config: RuntimeConfig, runtime: TorchRuntime | CudaRuntime
+) -> dict[str, str]:
     weight, fast = model.network.text.wte, isinstance(runtime, CudaRuntime)
     dtype, quantised = str(weight.dtype).removeprefix("torch."), model.fast_paths.quantised
     return {
@@ -282,6 +290,7 @@ def _settled(model: LoadedModel, config: RuntimeConfig, runtime: object) -> dict
         "device": str(model.device),
         "dtype": dtype,
         "vision_dtype": "float8" if fast and "fp8" in (config.vision_dtype, quantised) else dtype,
+        "kv_dtype": dtype if runtime.kv_dtype == weight.dtype else "float8",
         "quantize": quantised if fast else model.quantize,
         "kernels": model.fast_paths.fused(config.compile, config.decode_kernels).name if fast else "torch",
     }
@@ -300,7 +309,8 @@ def open_model(
     flashinfer = None
     if config.quick_start and config.runtime == "auto":
         text = (default or MOONDREAM2).text  # a guess where the checkpoint is another's; it costs nothing
-        flashinfer = prepare_flashinfer(text, device, dtype, config.flashinfer)
+        stored = FLOAT8 if config.kv_dtype == "fp8" else None
+        flashinfer = prepare_flashinfer(text, device, dtype, config.flashinfer, stored)
     if device.type == "cuda":
         torch.zeros(1, device=device)
     timeline.mark("device")

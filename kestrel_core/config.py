@@ -35,6 +35,7 @@ CHOICES = {
     "compile": SWITCH,
     "decode_kernels": ("off", "attention", "products", "early"),
     "vision_dtype": ("auto", "fp8"),
+    "kv_dtype": ("auto", "fp8"),
     "vision_pacing": ("off", "slices"),
     "quantize": ("off", "fp8", "int4"),
 }
@@ -101,6 +102,11 @@ class RuntimeConfig:
         "early (launched before the last has ended: Hopper); off: as for many rows",
     )
     vision_dtype: str = _option("auto", "auto (as dtype), or fp8: pictures are encoded in 8 bits (CUDA)")
+    kv_dtype: str = _option(
+        "auto",
+        "auto (as dtype), or fp8: keys and values are kept in 8 bits, twice the positions in the same memory "
+        "(CUDA from 8.9 on)",
+    )
     vision_pacing: str = _option(
         "off",
         "pictures while answers stream: off (encoded in the step that needs them), or slices (a few crops "

@@ -36,9 +36,9 @@ class Engine:
     def in_use(self) -> dict[str, str]:
         """What the choices of the configuration came to on this machine.
 
-        model, generation, device, dtype, vision_dtype (a dtype, or float8), runtime (cuda, torch), attention
-        (flashinfer, sdpa), graphs (on, off, partly), kernels (ours, torch), adapters (off, or what the device
-        has room for).
+        model, generation, device, dtype, vision_dtype and kv_dtype (a dtype, or float8), runtime (cuda,
+        torch), attention (flashinfer, sdpa), graphs (on, off, partly), kernels (ours, torch), adapters (off,
+        or what the device has room for).
         """
         return {**self.settled, **self.runtime.in_use()}
 

@@ -102,6 +102,7 @@ def test_an_engine_on_a_cpu_says_that_it_is_one() -> None:
         "device": "cpu",
         "dtype": "float32",
         "vision_dtype": "float32",
+        "kv_dtype": "float32",
         "quantize": "off",
         "kernels": "torch",
         "runtime": "torch",

@@ -42,6 +42,11 @@ class InputScales:
         """The largest number that is expected in an input that these layers share."""
         return MARGIN * max(self.largest[name] for name in names)
 
+    def largest_kv(self, layer: int) -> tuple[float, float] | None:
+        """Of keys and values as they enter the cache. None: they were not measured, as in older files."""
+        k, v = _kv_names(layer)
+        return (self.largest[k], self.largest[v]) if k in self.largest and v in self.largest else None
+
     def write(self, file: Path) -> None:
         document = {"version": VERSION, **asdict(self)}
         file.write_text(json.dumps(document, indent=1) + "\n")
@@ -125,6 +130,7 @@ def measure_scales(
 ) -> InputScales:
     """Pictures are crops, the global one first, and their tiling. Each is read with one of the prompts."""
     config, device = network.config, network.text.wte.device
+    kv_largest: dict[str, Tensor] = {}
     with measuring(network) as measured:
         for at, (crops, tiling) in enumerate(pictures):
             embeddings = network.vision.project(network.vision.encode(crops.to(device)), tiling)
@@ -132,24 +138,34 @@ def measure_scales(
             first = network.text.embed(torch.tensor([config.tokenizer.bos_id], device=device))
             x = torch.cat((first, embeddings, network.text.embed(prompt)))
             positions = torch.arange(len(x), device=device)
-            network.text(x, positions, _attend(config.image_prefix_length, len(x), device))
+            network.text(x, positions, _attend(config.image_prefix_length, len(x), device, kv_largest))
             if progress is not None:
                 progress(at + 1, len(pictures))
-        largest = measured()
+        largest = measured() | {name: float(seen) for name, seen in kv_largest.items()}
     broken = [name for name, value in largest.items() if not value < float("inf")]
     if broken:
         raise BadCheckpoint(f"the inputs of {broken[0]} are no finite numbers; the weights are damaged")
     # An expert that nobody chose says nothing; without any input there is nothing to cut off either.
-    names = [name for name, _ in measured_layers(network)]
+    names = [*dict(measured_layers(network)), *kv_largest]
     return InputScales(identify(network), len(pictures), {name: largest.get(name, 1.0) for name in names})
 
 
-def _attend(prefix: int, length: int, device: torch.device) -> Attend:
-    """One sequence, all of it new: the image's positions see each other, the others what is before them."""
+def _kv_names(layer: int) -> tuple[str, str]:
+    return f"text.blocks.{layer}.attn.k", f"text.blocks.{layer}.attn.v"
+
+
+def _attend(prefix: int, length: int, device: torch.device, largest: dict[str, Tensor]) -> Attend:
+    """One sequence, all of it new: the image's positions see each other, the others what is before them.
+
+    The largest key and value of each layer are noted.
+    """
     at = torch.arange(length, device=device)
     mask = (at[None] <= at[:, None]) | ((at[:, None] < prefix) & (at[None] < prefix))
 
     def attend(layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        for name, new in zip(_kv_names(layer), (k, v), strict=True):
+            seen = new.abs().amax().float()
+            largest[name] = torch.maximum(largest[name], seen) if name in largest else seen
         q, k, v = (part.transpose(0, 1)[None] for part in (q, k, v))
         mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, enable_gqa=q.shape[1] != k.shape[1])
         return mixed[0].transpose(0, 1)

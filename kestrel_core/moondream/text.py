@@ -28,8 +28,10 @@ class Attend(Protocol):
 class OpenAttend(Attend, Protocol):
     """An attention whose KV a kernel may write that has just computed keys and values."""
 
-    def cells(self, layer: int) -> tuple[Tensor, Tensor, Tensor]:
-        """A layer's keys and values, [cells, kv_heads, head_dim] both, and the tokens' cells [tokens]."""
+    def cells(self, layer: int) -> tuple[Tensor, Tensor, Tensor, float, float]:
+        """A layer's keys and values, [cells, kv_heads, head_dim] both, the tokens' cells [tokens], and the
+        scales of keys and of values, which are 1 but in float8.
+        """
         ...
 
     def read(self, layer: int, q: Tensor) -> Tensor:

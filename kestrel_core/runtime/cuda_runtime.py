@@ -30,7 +30,7 @@ from kestrel_core.runtime.attention.protocol import DecodeRows, SpanRows, beside
 from kestrel_core.runtime.buckets import Bucket, find_bucket, first_steps, most_rows, small_steps
 from kestrel_core.runtime.feeds import Feeds
 from kestrel_core.runtime.graphs import Graphs
-from kestrel_core.runtime.kv_cache import KVCache
+from kestrel_core.runtime.kv_cache import KVCache, KVScales
 from kestrel_core.runtime.memory import keep_slack
 from kestrel_core.runtime.page_tables import PageTables
 from kestrel_core.runtime.put_off import PutOff
@@ -68,10 +68,11 @@ class CudaRuntime:
         graphs: Graphs | None = None,
         overlaps: bool = True,
         stacks: Stacks | None = None,
+        kv_float8: Sequence[KVScales] | None = None,
     ) -> None:
         """`forward` computes what `model.text` does, faster. Without `graphs` nothing is captured.
 
-        Without `stacks` there are no adapters.
+        Without `stacks` there are no adapters, without `kv_float8` the KV cache is as wide as the weights.
         """
         weight, config = model.text.wte, model.config.text
         self.overlaps = overlaps
@@ -82,7 +83,7 @@ class CudaRuntime:
         self._device = weight.device
         self._on_cuda = weight.is_cuda
         self._prefix = model.config.image_prefix_length
-        self._kv_cache = KVCache(config, num_pages, page_size, weight.device, weight.dtype)
+        self._kv_cache = KVCache(config, num_pages, page_size, weight.device, weight.dtype, kv_float8)
         self._attention = choose_attention(self._kv_cache, config, max_context, flashinfer, decode_kernels)
         self._page_tables = PageTables(page_size)
         self._graphs = graphs
@@ -127,6 +128,10 @@ class CudaRuntime:
     @property
     def page_size(self) -> int:
         return self._kv_cache.page_size
+
+    @property
+    def kv_dtype(self) -> torch.dtype:
+        return self._kv_cache.k.dtype
 
     @property
     def used_bytes(self) -> int:

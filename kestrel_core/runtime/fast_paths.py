@@ -18,8 +18,15 @@ from kestrel_core.moondream.ops.protocol import Fused
 from kestrel_core.moondream.scales import InputScales
 from kestrel_core.protocol.errors import EngineFailed
 from kestrel_core.runtime.graphs import Graphs
+from kestrel_core.runtime.kv_cache import KVScales
 from kestrel_core.runtime.memory import affordable_crops, free_bytes
-from kestrel_core.runtime.quantising import find_scales, settle_quantize
+from kestrel_core.runtime.quantising import (
+    find_scales,
+    kv_scales,
+    settle_quantize,
+    stores_float8,
+    written_scales,
+)
 from kestrel_core.runtime.vision.crop_batches import CropBatches
 
 
@@ -49,6 +56,13 @@ class FastPaths:
         if settled == "fp8" and self._scales is None:
             self._scales = find_scales(self._network, scales, folder)
         self.quantised = settled
+
+    def kv_float8(self, kv_dtype: str, scales: str | None, folder: Path | None) -> list[KVScales] | None:
+        """How layers of the KV cache are stored in float8; None: as they are computed."""
+        if not stores_float8(kv_dtype, self._network):
+            return None
+        measured = self._scales or written_scales(self._network, scales, folder)
+        return kv_scales(self._network.config.text.n_layers, measured)
 
     def fused(self, compile: str, decode_kernels: str = "off") -> Fused:
         """Kernels of our own, or plain torch. What the choice costs is said once."""

@@ -2,6 +2,8 @@
 them, and the text model alone, whose kernels are compiled then.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 
@@ -10,7 +12,7 @@ from kestrel_core.moondream.config import MoondreamConfig
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.text import Forward
 from kestrel_core.runtime.attention.protocol import CachedAttend
-from kestrel_core.runtime.kv_cache import KVCache
+from kestrel_core.runtime.kv_cache import KVCache, KVScales
 
 # Numbers of tokens for which kernels are compiled differently: one, few, divisible by 16, and more than each
 # of the limits at which a block is computed in another way.
@@ -41,10 +43,12 @@ def largest_step(
 
 
 @torch.inference_mode()
-def compile_text(forward: Forward, model: Moondream, page_size: int) -> None:
+def compile_text(
+    forward: Forward, model: Moondream, page_size: int, kv_float8: Sequence[KVScales] | None = None
+) -> None:
     """Run the text model over nothing, with an attention that leaves its queries as they are."""
     wte = model.text.wte
-    kv_cache = KVCache(model.config.text, 2, page_size, wte.device, wte.dtype)
+    kv_cache = KVCache(model.config.text, 2, page_size, wte.device, wte.dtype, kv_float8)
     for count in COMPILED_TOKENS:
         zeros = torch.zeros(count, dtype=torch.int64, device=wte.device)
         attend = CachedAttend(kv_cache, zeros, lambda layer, q: q)

@@ -1,6 +1,6 @@
 """The device half in plain torch: runs the network over a step plan, gives samples. Owns the KV tensors."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -13,7 +13,7 @@ from kestrel_core.runtime.adapters.rows import plain_rows
 from kestrel_core.runtime.attention.sdpa import SdpaAttention
 from kestrel_core.runtime.batch import make_batch
 from kestrel_core.runtime.cpu import CpuThreads
-from kestrel_core.runtime.kv_cache import KVCache
+from kestrel_core.runtime.kv_cache import KVCache, KVScales
 from kestrel_core.runtime.readouts.plain import read
 from kestrel_core.runtime.vision.image_encoder import ImageEncoder
 
@@ -39,15 +39,18 @@ class TorchRuntime:
         overlaps: bool = False,
         stacks: Stacks | None = None,
         threads: CpuThreads | None = None,
+        kv_float8: Sequence[KVScales] | None = None,
     ) -> None:
         """With `overlaps` steps are planned ahead, as for asynchronous runtimes; here that is for tests.
 
         Without `stacks` there are no adapters, without `threads` torch decides how many compute.
+        `kv_float8`: how layers of the KV cache are stored in float8.
         """
         self.overlaps = overlaps
         weight = model.text.wte
         self._model = model
-        self._kv_cache = KVCache(model.config.text, num_pages, page_size, weight.device, weight.dtype)
+        text = model.config.text
+        self._kv_cache = KVCache(text, num_pages, page_size, weight.device, weight.dtype, kv_float8)
         self._last: dict[int, Input] = {}  # by slot: what the last readout gave
         self._stacks = stacks
         self._threads = threads
@@ -61,6 +64,10 @@ class TorchRuntime:
     @property
     def page_size(self) -> int:
         return self._kv_cache.page_size
+
+    @property
+    def kv_dtype(self) -> torch.dtype:
+        return self._kv_cache.k.dtype
 
     def launch(self, plan: StepPlan) -> Done:
         if self._threads is None:

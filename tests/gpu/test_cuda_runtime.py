@@ -284,6 +284,7 @@ def test_a_full_size_engine_is_planned_and_captured(name: str, caplog: pytest.Lo
         "device": "cuda",
         "dtype": "bfloat16",
         "vision_dtype": "bfloat16",
+        "kv_dtype": "bfloat16",
         "quantize": "off",
         "kernels": "ours",
         "runtime": "cuda",

@@ -168,8 +168,8 @@ class StoredMean(Mean):
         self.k, self.v = torch.zeros((2, *shape), device=CUDA, dtype=text.wte.dtype)
         self.at = torch.arange(tokens, device=CUDA).flip(0) + 3
 
-    def cells(self, layer: int) -> tuple[Tensor, Tensor, Tensor]:
-        return self.k[layer], self.v[layer], self.at
+    def cells(self, layer: int) -> tuple[Tensor, Tensor, Tensor, float, float]:
+        return self.k[layer], self.v[layer], self.at, 1.0, 1.0
 
     def read(self, layer: int, q: Tensor) -> Tensor:
         return self(layer, q, self.k[layer, self.at], self.v[layer, self.at])

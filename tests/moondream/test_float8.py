@@ -56,7 +56,8 @@ def noise(crops: int, seed: int = 0) -> Tensor:
 def test_every_product_has_a_scale_which_covers_what_was_seen(generation: int) -> None:
     network = wide_model(generation)
     scales = measured(network)
-    assert set(scales.largest) == {name for name, _ in measured_layers(network)}
+    kv = {f"text.blocks.{layer}.attn.{part}" for layer in range(len(network.text.blocks)) for part in "kv"}
+    assert set(scales.largest) == {name for name, _ in measured_layers(network)} | kv
     assert all(0 < value < 1000 for value in scales.largest.values())
     norm = network.vision.blocks[0].ln1
     crops = sample_pictures(network.config.vision)[0][0]

@@ -154,8 +154,8 @@ class StoredAttention(MaskedAttention):
         self.k, self.v = torch.full(shape, torch.nan), torch.full(shape, torch.nan)
         self.at = torch.randperm(shape[1], generator=torch.Generator().manual_seed(4))[: len(allowed)]
 
-    def cells(self, layer: int) -> tuple[Tensor, Tensor, Tensor]:
-        return self.k[layer], self.v[layer], self.at
+    def cells(self, layer: int) -> tuple[Tensor, Tensor, Tensor, float, float]:
+        return self.k[layer], self.v[layer], self.at, 1.0, 1.0
 
     def read(self, layer: int, q: Tensor) -> Tensor:
         return self(layer, q, self.k[layer, self.at], self.v[layer, self.at])

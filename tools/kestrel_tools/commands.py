@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 # They may differ, and must not change an answer.
 DEVICE_HALF = ("runtime", "flashinfer", "decode_kernels", "cuda_graphs", "compile", "vision_pacing")
-ROUNDED = ("quantize", "scales_path")  # changes answers by rounding, which the judge allows for
+ROUNDED = ("quantize", "scales_path", "kv_dtype")  # changes answers by rounding, which the judge allows for
 QUANTIZE_READS = ("revision", "tokenizer_path", "weights", "seed", "device", "dtype")
 TRAINING_READS = (
     "model",

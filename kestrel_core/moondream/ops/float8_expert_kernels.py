@@ -12,9 +12,10 @@ from torch import Tensor
 from kestrel_core.moondream.ops.expert_kernels import FIRST, SECOND
 from kestrel_core.moondream.ops.expert_lora_kernels import PairAdapters
 from kestrel_core.moondream.ops.few_bits import FewBits
-from kestrel_core.moondream.ops.float8_kernels import round_float8, to_float8
+from kestrel_core.moondream.ops.float8_kernels import round_float8
 from kestrel_core.moondream.ops.plain import sort_pairs
 from kestrel_core.moondream.ops.protocol import Cut, Pairs, StepAdapters
+from kestrel_core.moondream.ops.rounding import to_float8
 from kestrel_core.moondream.ops.routing_kernels import gelu, invert
 
 SMALL_TOKENS = 256  # up to here an expert has few pairs, and tiles are 64 rows high

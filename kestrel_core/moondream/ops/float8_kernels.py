@@ -9,20 +9,9 @@ import triton.language as tl
 from torch import Tensor
 
 from kestrel_core.moondream.ops.head_kernels import gelu_tanh
+from kestrel_core.moondream.ops.rounding import to_float8
 
 BLOCK = 4096
-LARGEST = tl.constexpr(448.0)
-
-
-@triton.jit
-def to_float8(x: tl.tensor, inverse: tl.tensor, KIND: tl.constexpr) -> tl.tensor:
-    """Rounded after a multiplication by the scale's inverse. What is too large becomes the largest, and what
-    is no number stays none.
-    """
-    large: tl.constexpr = tl.PropagateNan.ALL
-    return tl.minimum(
-        tl.maximum(x * inverse, -LARGEST, propagate_nan=large), LARGEST, propagate_nan=large
-    ).to(KIND)
 
 
 @triton.jit

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from kestrel_core.moondream.ops.early_launch import LINE_BYTES, launch_options, prefetch, wait
 from kestrel_core.moondream.ops.protocol import Cells, Heads, RotaryTables, Rotated, TauWeights
+from kestrel_core.moondream.ops.rounding import to_float8
 from kestrel_core.moondream.ops.routing_kernels import gelu
 
 MULTIPROCESSORS = 132  # of an H100 or H200; on other devices the pieces are a little too large or too small
@@ -57,6 +58,8 @@ def _rotate_heads(
     inner: tl.tensor,
     num_tokens: tl.tensor,
     inner_dim: tl.tensor,
+    k_inverse: tl.tensor,
+    v_inverse: tl.tensor,
     HEADS: tl.constexpr,
     KV_HEADS: tl.constexpr,
     HEAD_DIM: tl.constexpr,
@@ -65,6 +68,7 @@ def _rotate_heads(
     SPLITS: tl.constexpr,
     TAU_DIM: tl.constexpr,
     HAS_CELLS: tl.constexpr,
+    FLOAT8: tl.constexpr,
     BLOCK_D: tl.constexpr,
     CHUNK: tl.constexpr,
     LINE: tl.constexpr,
@@ -140,10 +144,15 @@ def _rotate_heads(
                 place = tl.load(cells + token).to(tl.int64) if HAS_CELLS else token
             kv_head = (heads - HEADS) % KV_HEADS
             offset = place * (KV_HEADS * HEAD_DIM) + kv_head[:, None] * HEAD_DIM + d[None, :]
+            kept = x.to(q.dtype.element_ty)
+            if FLOAT8:
+                kept = to_float8(
+                    kept.to(tl.float32), tl.where(is_v, v_inverse, k_inverse), k.dtype.element_ty
+                )
             if is_v:
-                tl.store(v + offset, x.to(v.dtype.element_ty), mask=inside)
+                tl.store(v + offset, kept, mask=inside)
             else:
-                tl.store(k + offset, x.to(k.dtype.element_ty), mask=inside)
+                tl.store(k + offset, kept, mask=inside)
 
 
 def rotate(
@@ -163,7 +172,8 @@ def rotate(
     num_tokens, (num_heads, num_kv_heads, head_dim) = len(packed), heads
     empty = packed.new_empty
     q = empty((num_tokens, num_heads, head_dim))
-    k, v, cells = kv or (*empty((2, num_tokens, num_kv_heads, head_dim)), positions)
+    new = (num_tokens, num_kv_heads, head_dim)
+    k, v, cells, k_scale, v_scale = kv or (*empty((2, *new)), positions, 1.0, 1.0)
     inner = empty((num_tokens, inner_dim))
     inside, before = (tau, None) if tau_inside else (None, tau)
     partials = tau_content(packed, before.matrix) if before is not None else packed
@@ -187,6 +197,8 @@ def rotate(
         inner,
         num_tokens,
         inner_dim,
+        1.0 / k_scale,
+        1.0 / v_scale,
         HEADS=num_heads,
         KV_HEADS=num_kv_heads,
         HEAD_DIM=head_dim,
@@ -195,6 +207,7 @@ def rotate(
         SPLITS=0 if before is None else len(partials),
         TAU_DIM=tau_dim,
         HAS_CELLS=kv is not None,
+        FLOAT8=k.dtype == torch.float8_e4m3fn,
         BLOCK_D=triton.next_power_of_2(head_dim),
         CHUNK=chunk,
         LINE=line,

@@ -13,7 +13,6 @@ from torch import Tensor
 from kestrel_core.moondream.ops.early_launch import LINE_BYTES, launch_options, prefetch, wait
 from kestrel_core.moondream.ops.expert_kernels import experts as experts
 from kestrel_core.moondream.ops.float8_kernels import round_float8 as round_float8
-from kestrel_core.moondream.ops.float8_kernels import to_float8
 from kestrel_core.moondream.ops.head_kernels import gelu_tanh
 from kestrel_core.moondream.ops.head_kernels import rotate as rotate
 from kestrel_core.moondream.ops.lora_kernels import expand as expand
@@ -21,6 +20,7 @@ from kestrel_core.moondream.ops.lora_kernels import shrink as shrink
 from kestrel_core.moondream.ops.plain import linear as plain_linear
 from kestrel_core.moondream.ops.plain import linear_sum as plain_linear_sum
 from kestrel_core.moondream.ops.protocol import FEW_ROWS, Norm, Pairs, Scaled
+from kestrel_core.moondream.ops.rounding import to_float8
 from kestrel_core.moondream.ops.routing_kernels import route as route
 
 name = "ours"

@@ -91,10 +91,17 @@ def rotate(
     cos, sin = tables.cos[positions, None], tables.sin[positions, None]
     q, k, v = (part.to(packed.dtype) for part in (_rotate(q, cos, sin), _rotate(k, cos, sin), v))
     if kv is not None:
-        kv.k.index_copy_(0, kv.cells, k)
-        kv.v.index_copy_(0, kv.cells, v)
+        store_cells(kv.k, kv.cells, k, kv.k_scale)
+        store_cells(kv.v, kv.cells, v, kv.v_scale)
         k, v = kv.k, kv.v
     return Rotated(q, k, v, F.gelu(inner, approximate="tanh"))
+
+
+def store_cells(kept: Tensor, cells: Tensor, new: Tensor, scale: float) -> None:
+    """Write rows to their cells of a layer, rounded and divided by `scale` where that is in float8."""
+    if kept.dtype == FLOAT8:  # not every device copies by index in float8, but all copy bytes
+        kept, new = kept.view(torch.uint8), round_float8(new, scale, gelu=False).view(torch.uint8)
+    kept.index_copy_(0, cells, new)
 
 
 def _rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:

@@ -68,6 +68,8 @@ class Cells(NamedTuple):
     k: Tensor  # [cells, kv_heads, head_dim]
     v: Tensor
     cells: Tensor  # [tokens]
+    k_scale: float = 1.0  # in float8, what its numbers are multiplied by when they are read
+    v_scale: float = 1.0
 
 
 class Heads(NamedTuple):

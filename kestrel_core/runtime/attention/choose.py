@@ -1,6 +1,7 @@
 """Which paged attention serves this device: FlashInfer's, or SDPA over copies; for few rows perhaps ours."""
 
 import logging
+from collections.abc import Callable
 from threading import Thread
 
 import torch
@@ -9,6 +10,7 @@ from kestrel_core.moondream.config import TextConfig
 from kestrel_core.moondream.ops.choose import launches_early
 from kestrel_core.protocol.errors import EngineFailed
 from kestrel_core.runtime.attention.protocol import PagedAttention
+from kestrel_core.runtime.attention.trial import Trial
 from kestrel_core.runtime.kv_cache import KVCache
 
 log = logging.getLogger("kestrel")
@@ -40,12 +42,13 @@ def _choose_for_many(
 
     `flashinfer` is auto, off or required. Where it is required, SDPA is refused instead.
     """
-    reason = _reason_against_flashinfer(kv_cache.k.device, kv_cache.k.dtype, config, flashinfer)
+    reason = _reason_against_flashinfer(kv_cache.k.device, kv_cache.dtype, config, flashinfer)
     if reason is None:
         try:
             from kestrel_core.runtime.attention.flashinfer import FlashInferAttention
 
-            attention = FlashInferAttention(kv_cache, config)
+            unpacks = kv_cache.is_float8 and not _prefills_float8(FlashInferAttention, kv_cache, config)
+            attention = FlashInferAttention(kv_cache, config, unpacks)
             attention.try_out()
             return attention
         except Exception as error:  # not installed, or no compiler for its kernels
@@ -63,11 +66,32 @@ def _choose_for_many(
     return PagedSdpaAttention(kv_cache, max_context)
 
 
+def _prefills_float8(
+    make: Callable[[KVCache, TextConfig], PagedAttention], kv_cache: KVCache, config: TextConfig
+) -> bool:
+    """Whether its prefills read float8 rightly. Its decodes have to."""
+    trial = Trial(make, kv_cache, config)
+    if not trial.decodes():
+        raise EngineFailed("its decodes read float8 wrongly")
+    try:
+        rightly, reason = trial.prefills(), "FlashInfer read them wrongly"
+    except Exception as error:  # no compiler takes them
+        rightly, reason = False, f"{type(error).__name__}: {error}"
+    if not rightly:
+        log.warning("large steps unpack keys and values from float8 in each layer: %s", reason)
+    return rightly
+
+
 def prepare_flashinfer(
-    config: TextConfig, device: torch.device, dtype: torch.dtype, flashinfer: str
+    config: TextConfig,
+    device: torch.device,
+    dtype: torch.dtype,
+    flashinfer: str,
+    stored: torch.dtype | None = None,
 ) -> Thread | None:
     """A thread that imports FlashInfer and compiles its kernels, while weights are loaded; None where it will
-    not be used. `choose_attention` may be called once the thread has ended, and says what went wrong.
+    not be used. `stored` is the KV cache's dtype, where it is another. `choose_attention` may be called once
+    the thread has ended, and says what went wrong.
     """
     if _reason_against_flashinfer(device, dtype, config, flashinfer) is not None:
         return None
@@ -76,7 +100,7 @@ def prepare_flashinfer(
         try:
             from kestrel_core.runtime.attention.flashinfer import compile_modules
 
-            compile_modules(config.head_dim, dtype)
+            compile_modules(config.head_dim, dtype, stored or dtype)
         except Exception as error:
             log.debug("FlashInfer is not compiled ahead: %s", error)
 

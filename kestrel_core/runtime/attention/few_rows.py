@@ -64,10 +64,12 @@ class FewRowsAttention:
     def try_out(self) -> None:
         """Compute one position on page 0: the kernels are compiled here, or it fails."""
         config, like = self._config, self._kv_cache.k
-        new = like.new_zeros((1, config.n_kv_heads, config.head_dim))
-        zero = like.new_zeros(1, dtype=torch.int32)
+        q, new = (
+            torch.zeros((1, heads, config.head_dim), dtype=self._kv_cache.dtype, device=like.device)
+            for heads in (config.n_heads, config.n_kv_heads)
+        )
+        zero = torch.zeros(1, dtype=torch.int32, device=like.device)
         rows = DecodeRows(zero.long(), torch.arange(2, dtype=torch.int32, device=like.device), zero, zero + 1)
-        q = like.new_zeros((1, config.n_heads, config.head_dim))
         self.for_decode(rows, captured=False).begin()(0, q, new, new)
         if like.is_cuda:
             torch.cuda.synchronize(like.device)
@@ -104,4 +106,5 @@ class FewRowsDecode:
 
     def _read(self, layer: int, q: Tensor) -> Tensor:
         k, v = self._kv_cache.k[layer], self._kv_cache.v[layer]
-        return attend(q, k, v, self._table, self._merging, self._pieces, self._early)
+        scales = self._kv_cache.scales[layer]
+        return attend(q, k, v, scales, self._table, self._merging, self._pieces, self._early)

@@ -2,9 +2,12 @@
 
 FlashInfer writes a plan to page-locked memory of its own and copies it from there. The next plan may be made
 only when that copy is done, so each wrapper has an event that tells.
+
+Keys and values in float8 are read as they are stored, by queries of 16 bits.
 """
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -15,6 +18,7 @@ from kestrel_core.loop.step import Running, Span
 from kestrel_core.moondream.config import TextConfig
 from kestrel_core.moondream.text import Attend
 from kestrel_core.runtime.attention.protocol import CachedAttend, DecodeRows, Ints, SpanRows
+from kestrel_core.runtime.attention.sdpa import MAX_GATHERED_BYTES, PagedSdpaAttention
 from kestrel_core.runtime.kv_cache import KVCache
 
 LAYOUT = "NHD"  # [pages, page_size, heads, head_dim]
@@ -28,15 +32,23 @@ class FlashInferAttention:
     name = "flashinfer"
     max_captured = 1 << 30
 
-    def __init__(self, kv_cache: KVCache, config: TextConfig) -> None:
-        self._pages = Pages(kv_cache, config)
-        self._images = PrefillWrapper(self._pages, causal=False)
-        self._texts = PrefillWrapper(self._pages, causal=True)
+    def __init__(self, kv_cache: KVCache, config: TextConfig, unpacks: bool = False) -> None:
+        """`unpacks`: prefills read float8 from copies of 16 bits."""
+        workspace = torch.zeros(WORKSPACE_BYTES, dtype=torch.uint8, device=kv_cache.k.device)
+        self._pages = Pages(kv_cache, config, workspace)
+        self._read_by_spans = CopiedPages(kv_cache, config, workspace) if unpacks else self._pages
+        self._images = PrefillWrapper(self._read_by_spans, causal=False)
+        self._texts = PrefillWrapper(self._read_by_spans, causal=True)
 
     def for_decode(self, rows: DecodeRows, captured: bool) -> "FlashInferDecode":
         return FlashInferDecode(self._pages, rows)
 
     def for_spans(self, rows: SpanRows) -> Attend:
+        pages, tables = self._read_by_spans, rows.indices
+        if isinstance(pages, CopiedPages):
+            if len(tables) * pages.page_bytes > MAX_GATHERED_BYTES:
+                return PagedSdpaAttention(pages.kv_cache, 1).for_spans(rows)  # span by span
+            rows = replace(rows, indices=torch.arange(len(tables), dtype=torch.int32, device=tables.device))
         images, tokens = rows.num_images, int(rows.starts[rows.num_images])
         if images:
             self._images.plan(rows, slice(0, images))
@@ -44,12 +56,12 @@ class FlashInferAttention:
             self._texts.plan(rows, slice(images, len(rows.spans)))
 
         def read(layer: int, q: Tensor) -> Tensor:
-            kv = self._pages.kv[layer]
+            kv, scales = pages.of_tables(layer, tables), pages.scales(layer)
             out = q.new_empty(q.shape)  # FlashInfer asks for a contiguous one, and q may not be
             if tokens:
-                self._images.run(q[:tokens], kv, out[:tokens])
+                self._images.run(q[:tokens], kv, out[:tokens], scales)
             if tokens < len(q):
-                self._texts.run(q[tokens:], kv, out[tokens:])
+                self._texts.run(q[tokens:], kv, out[tokens:], scales)
             return out
 
         return CachedAttend(self._pages.kv_cache, rows.cells, read)
@@ -57,7 +69,8 @@ class FlashInferAttention:
     def try_out(self) -> None:
         """Compute one position of each kind on page 0. FlashInfer compiles its kernels here, or fails to."""
         heads, kv_heads, head_dim, _ = self._pages.shape
-        like = self._pages.kv_cache.k
+        kv_cache = self._pages.kv_cache
+        like = torch.empty(0, dtype=kv_cache.dtype, device=kv_cache.k.device)
         q, new = like.new_zeros((2, heads, head_dim)), like.new_zeros((2, kv_heads, head_dim))
         zeros, ones = like.new_zeros(2, dtype=torch.int32), np.ones(2, np.int32)
         ends = np.arange(3, dtype=np.int32)
@@ -73,13 +86,41 @@ class FlashInferAttention:
 class Pages:
     """The KV cache as FlashInfer wants it, and the space it works in."""
 
-    def __init__(self, kv_cache: KVCache, config: TextConfig) -> None:
+    def __init__(self, kv_cache: KVCache, config: TextConfig, workspace: Tensor) -> None:
         shape = (kv_cache.num_pages, kv_cache.page_size, config.n_kv_heads, config.head_dim)
         self.kv_cache = kv_cache
         self.kv = [(k.view(shape), v.view(shape)) for k, v in zip(kv_cache.k, kv_cache.v, strict=True)]
         self.shape = (config.n_heads, config.n_kv_heads, config.head_dim, kv_cache.page_size)
-        self.dtypes = {"q_data_type": kv_cache.k.dtype, "kv_data_type": kv_cache.k.dtype}
-        self.workspace = torch.zeros(WORKSPACE_BYTES, dtype=torch.uint8, device=kv_cache.k.device)
+        self.dtypes = {"q_data_type": kv_cache.dtype, "kv_data_type": kv_cache.k.dtype}
+        self.workspace = workspace
+
+    def of_tables(self, layer: int, tables: Tensor) -> tuple[Tensor, Tensor]:
+        """Keys and values of a layer, of which the page tables of a step are read."""
+        return self.kv[layer]
+
+    def scales(self, layer: int) -> dict[str, float]:
+        """What FlashInfer multiplies keys and values by. It does so in a launch of its own, but not by 1."""
+        if not self.kv_cache.is_float8:
+            return {}
+        scales = self.kv_cache.scales[layer]
+        return {"k_scale": scales.k, "v_scale": scales.v}
+
+
+class CopiedPages(Pages):
+    """The pages of a step, unpacked in the order of its tables."""
+
+    def __init__(self, kv_cache: KVCache, config: TextConfig, workspace: Tensor) -> None:
+        super().__init__(kv_cache, config, workspace)
+        self.dtypes = {"q_data_type": kv_cache.dtype, "kv_data_type": kv_cache.dtype}
+        self.page_bytes = 2 * self.kv[0][0][0].numel() * kv_cache.dtype.itemsize
+
+    def of_tables(self, layer: int, tables: Tensor) -> tuple[Tensor, Tensor]:
+        cells = self.kv_cache.cells(tables.long(), len(tables) * self.kv_cache.page_size)
+        k, v = self.kv_cache.load(layer, cells.unflatten(0, (len(tables), -1)))
+        return k, v
+
+    def scales(self, layer: int) -> dict[str, float]:
+        return {}
 
 
 class PrefillWrapper:
@@ -106,8 +147,8 @@ class PrefillWrapper:
         )
         self._planned.record()
 
-    def run(self, q: Tensor, kv: tuple[Tensor, Tensor], out: Tensor) -> None:
-        self._wrapper.run(q, kv, out=out)
+    def run(self, q: Tensor, kv: tuple[Tensor, Tensor], out: Tensor, scales: dict[str, float]) -> None:
+        self._wrapper.run(q, kv, out=out, **scales)
 
 
 class FlashInferDecode:
@@ -145,11 +186,11 @@ class FlashInferDecode:
         return CachedAttend(self._pages.kv_cache, self._rows.cells, self._read)
 
     def _read(self, layer: int, q: Tensor) -> Tensor:
-        out: Tensor = self._wrapper.run(q, self._pages.kv[layer])
+        out: Tensor = self._wrapper.run(q, self._pages.kv[layer], **self._pages.scales(layer))
         return out
 
 
-def compile_modules(head_dim: int, dtype: torch.dtype) -> None:
+def compile_modules(head_dim: int, dtype: torch.dtype, stored: torch.dtype) -> None:
     """Compile what `FlashInferAttention` loads, decodes and prefills side by side. No device is used.
 
     Each takes a lock of FlashInfer's, so other processes may do the same.
@@ -157,7 +198,7 @@ def compile_modules(head_dim: int, dtype: torch.dtype) -> None:
     from flashinfer.jit import gen_batch_decode_module, gen_batch_prefill_module
 
     # Queries, keys and results, then page tables; no positions, no window, no cap on the logits.
-    kind = (dtype, dtype, dtype, torch.int32, head_dim, head_dim, 0, False, False)
+    kind = (dtype, stored, dtype, torch.int32, head_dim, head_dim, 0, False, False)
     specs = (gen_batch_decode_module(*kind), gen_batch_prefill_module(BACKEND, *kind, False))
     missing = [spec for spec in specs if not spec.is_aot and not spec.jit_library_path.exists()]
     with ThreadPoolExecutor(len(specs)) as threads:

@@ -130,6 +130,7 @@ def _attend(
     arrived: tl.tensor,
     width: tl.tensor,
     scale: tl.tensor,
+    v_scale: tl.tensor,
     HEADS: tl.constexpr,
     KV_HEADS: tl.constexpr,
     HEAD_DIM: tl.constexpr,
@@ -180,7 +181,7 @@ def _attend(
             cell, keys, values, following = following, next_keys, next_values, after
         to = out + of_head * HEAD_DIM + d
         if num_parts == 1:
-            tl.store(to, (found / total).to(out.dtype.element_ty), mask=in_dim)
+            tl.store(to, (found / total * v_scale).to(out.dtype.element_ty), mask=in_dim)
         else:
             slot = of_head * PARTS + part
             tl.store(sums + slot * HEAD_DIM + d, found, mask=in_dim)
@@ -204,7 +205,7 @@ def _attend(
                     cache_modifier=".cg",
                 )
                 share = tl.exp2(high - tl.max(high, axis=0))
-                merged = tl.sum(share[:, None] * pieces, axis=0) / tl.sum(share * sizes, axis=0)
+                merged = tl.sum(share[:, None] * pieces, axis=0) / tl.sum(share * sizes, axis=0) * v_scale
                 tl.store(to, merged.to(out.dtype.element_ty), mask=in_dim)
 
 
@@ -212,9 +213,16 @@ LOG2_E = 1.4426950408889634
 
 
 def attend(
-    q: Tensor, k: Tensor, v: Tensor, table: PartTable, merging: Merging, pieces: Pieces, early: bool
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    scales: tuple[float, float],
+    table: PartTable,
+    merging: Merging,
+    pieces: Pieces,
+    early: bool,
 ) -> Tensor:
-    """q: [rows, heads, head_dim], of a plan's rows; k and v: a layer of the cache."""
+    """q: [rows, heads, head_dim], of a plan's rows; k and v: a layer of the cache, with their scales."""
     q = q.contiguous()
     num_rows, heads, head_dim = q.shape
     out = torch.empty_like(q)
@@ -226,14 +234,15 @@ def attend(
         *table,
         *merging,
         table.cells.shape[2],
-        LOG2_E / head_dim**0.5,
+        LOG2_E / head_dim**0.5 * scales[0],
+        scales[1],
         HEADS=heads,
         KV_HEADS=k.shape[1],
         HEAD_DIM=head_dim,
         PARTS=pieces.parts,
         BLOCK=pieces.block,
         BLOCK_D=triton.next_power_of_2(head_dim),
-        LINES=max(1, triton.next_power_of_2(head_dim) * q.element_size() // LINE_BYTES),
+        LINES=max(1, triton.next_power_of_2(head_dim) * k.element_size() // LINE_BYTES),
         num_warps=pieces.warps,
         **launch_options(early),
     )

@@ -56,8 +56,9 @@ class CachedAttend:
         self.kv_cache.store(layer, self.new_cells, k, v)
         return self.read(layer, q)
 
-    def cells(self, layer: int) -> tuple[Tensor, Tensor, Tensor]:
-        return self.kv_cache.k[layer], self.kv_cache.v[layer], self.new_cells
+    def cells(self, layer: int) -> tuple[Tensor, Tensor, Tensor, float, float]:
+        kept = self.kv_cache
+        return kept.k[layer], kept.v[layer], self.new_cells, *kept.scales[layer]
 
 
 def beside_images(rows: CachedAttend, image_cells: Tensor, num_images: int) -> CachedAttend:
@@ -69,7 +70,7 @@ def beside_images(rows: CachedAttend, image_cells: Tensor, num_images: int) -> C
         return heads
 
     def read(layer: int, q: Tensor) -> Tensor:
-        k, v = (cache[layer].index_select(0, image_cells) for cache in (kv_cache.k, kv_cache.v))
+        k, v = kv_cache.load(layer, image_cells)
         seen = F.scaled_dot_product_attention(
             by_image(q[:num_tokens]), by_image(k), by_image(v), enable_gqa=q.shape[1] != k.shape[1]
         )

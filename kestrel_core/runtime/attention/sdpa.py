@@ -28,14 +28,14 @@ class SdpaAttention:
 
     def __call__(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         self._kv_cache.store(layer, self._new_cells, k, v)
-        keys, values = self._kv_cache.k[layer], self._kv_cache.v[layer]
         out = torch.empty_like(q)
         for span, start, cells, mask in self._spans:
             rows = slice(start, start + span.stop - span.start)
+            keys, values = self._kv_cache.load(layer, cells)
             out[rows] = F.scaled_dot_product_attention(
                 q[rows].transpose(0, 1)[None],  # [1, heads, tokens, head_dim]
-                keys[cells].transpose(0, 1)[None],
-                values[cells].transpose(0, 1)[None],
+                keys.transpose(0, 1)[None],
+                values.transpose(0, 1)[None],
                 attn_mask=mask,
                 enable_gqa=q.shape[1] != k.shape[1],
             )[0].transpose(0, 1)
@@ -59,7 +59,8 @@ class PagedSdpaAttention:
         self._kv_cache = kv_cache
         self._max_pages = -(-max_context // kv_cache.page_size)
         # In a graph the keys of every row are gathered at full length, so a batch must not be too large.
-        row_bytes = 2 * self._max_pages * kv_cache.page_size * kv_cache.k[0, 0].nbytes
+        cell_bytes = 2 * kv_cache.k[0, 0].numel() * kv_cache.dtype.itemsize
+        row_bytes = self._max_pages * kv_cache.page_size * cell_bytes
         self.max_captured = MAX_GATHERED_BYTES // row_bytes
 
     def for_decode(self, rows: DecodeRows, captured: bool) -> "PagedSdpaDecode":
@@ -99,13 +100,13 @@ class PagedSdpaDecode:
         mask = seen[:, None, None]
 
         def read(layer: int, q: Tensor) -> Tensor:
-            k, v = self._kv_cache.k[layer], self._kv_cache.v[layer]
+            k, v = self._kv_cache.load(layer, cells)
             return F.scaled_dot_product_attention(
                 q[:, :, None],  # [rows, heads, 1, head_dim]
-                k[cells].transpose(1, 2),
-                v[cells].transpose(1, 2),
+                k.transpose(1, 2),
+                v.transpose(1, 2),
                 attn_mask=mask,
-                enable_gqa=q.shape[1] != k.shape[1],
+                enable_gqa=q.shape[1] != k.shape[2],
             )[:, :, 0]
 
         return CachedAttend(self._kv_cache, rows.cells, read)

@@ -4,6 +4,7 @@ Where there is a CUDA device, tests/gpu/test_fast_network.py runs them for real.
 """
 
 from collections.abc import Iterator
+from functools import partial
 from importlib.util import find_spec
 from types import ModuleType
 
@@ -112,6 +113,31 @@ def test_heads_turn(kernels: ModuleType, stored: bool, num_heads: int, num_kv_he
     for ours, expected in zip(*made, strict=True):
         torch.testing.assert_close(ours, expected, atol=1e-5, rtol=1e-5)
     assert made[0].k.shape[0] == (12 if stored else 5)
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+@pytest.mark.parametrize("inside", [False, True])
+@pytest.mark.parametrize(("num_heads", "num_kv_heads", "tau"), [(4, 2, False), (3, 3, True)])
+def test_keys_and_values_are_written_in_float8(
+    kernels: ModuleType, num_heads: int, num_kv_heads: int, tau: bool, inside: bool
+) -> None:
+    heads, qkv_dim = Heads(num_heads, num_kv_heads, 16), (num_heads + 2 * num_kv_heads) * 16
+    config = TextConfig(dim=16 * num_heads, n_heads=num_heads, n_kv_heads=num_kv_heads, max_context=64)
+    tables, cells = make_rotary_tables(config, torch.device("cpu")), torch.tensor([9, 0, 3, 4, 11])
+    packed, positions = randn(5, qkv_dim), torch.tensor([0, 1, 17, 1000, 2047])
+    packed[2] *= 1e6  # is cut off
+    weights = (
+        TauWeights(randn(2 * num_heads, qkv_dim, seed=1) * 0.1, randn(num_heads, seed=2)) if tau else None
+    )
+    made = []
+    for rotate in (partial(kernels.rotate, tau_inside=inside), plain.rotate):
+        kept = (torch.ones(12, num_kv_heads, 16).to(plain.FLOAT8) for _ in range(2))
+        kv = Cells(*kept, cells, k_scale=0.25, v_scale=4.0)
+        made.append(rotate(packed, positions, tables, heads, weights, kv, 0))
+    torch.testing.assert_close(made[0].q, made[1].q, atol=1e-5, rtol=1e-5)
+    for ours, expected in zip(made[0][1:3], made[1][1:3], strict=True):
+        assert ours.dtype == plain.FLOAT8 and same_float8(ours, expected)
+        assert (ours.float()[[1, 2, 5, 6, 7, 8, 10]] == 1).all() and ours.float().abs().max() == 448
 
 
 @pytest.mark.parametrize(("num_experts", "top"), [(64, 8), (6, 2), (7, 3), (4, 4), (1, 1)])

@@ -17,7 +17,7 @@ from kestrel_core.runtime.attention import choose
 from kestrel_core.runtime.attention.protocol import DecodeRows
 from kestrel_core.runtime.attention.sdpa import PagedSdpaAttention
 from kestrel_core.runtime.cuda_runtime import CudaRuntime
-from kestrel_core.runtime.kv_cache import KVCache
+from kestrel_core.runtime.kv_cache import KVCache, KVScales
 from kestrel_core.runtime.torch_runtime import TorchRuntime
 
 pytestmark = [
@@ -46,11 +46,12 @@ def shape(n_heads: int, n_kv_heads: int, head_dim: int) -> TextConfig:
     return replace(MOONDREAM2.text, n_layers=2, dim=dim, n_heads=n_heads, n_kv_heads=n_kv_heads)
 
 
-def filled_cache(config: TextConfig, num_pages: int, page_size: int) -> KVCache:
-    cache = KVCache(config, num_pages, page_size, CPU, torch.float32)
-    cache.k.normal_()
-    cache.v.normal_()
-    cache.k[:, 0] = cache.v[:, 0] = 0.0
+def filled_cache(config: TextConfig, num_pages: int, page_size: int, float8: bool = False) -> KVCache:
+    scales = [KVScales(0.5, 2.0), KVScales()] if float8 else None
+    cache = KVCache(config, num_pages, page_size, CPU, torch.float32, scales)
+    for kept in (cache.k, cache.v):
+        kept.copy_(torch.randn(kept.shape))
+        kept[:, 0] = 0.0
     return cache
 
 
@@ -72,6 +73,7 @@ def rows_of(lengths: list[int], page_size: int, num_pages: int) -> DecodeRows:
         (2, 2, 8, 10, [97, 31, 1, 65, 66, 2]),
     ],
 )
+@pytest.mark.parametrize("float8", [False, True])
 @pytest.mark.parametrize("pieces", [None, (4, 16, 1), (1, 16, 1), (16, 64, 2)])
 def test_rows_of_all_lengths(
     few_rows: ModuleType,
@@ -81,11 +83,12 @@ def test_rows_of_all_lengths(
     page_size: int,
     lengths: list[int],
     pieces: tuple[int, int, int] | None,
+    float8: bool,
 ) -> None:
     torch.manual_seed(len(lengths))
     config = shape(heads, kv_heads, head_dim)
     num_pages = 8 + sum(-(-length // page_size) for length in lengths)
-    cache = filled_cache(config, num_pages, page_size)
+    cache = filled_cache(config, num_pages, page_size, float8)
     cut = few_rows.cut(len(lengths), config) if pieces is None else few_rows.Pieces(*pieces)
     rows = rows_of(lengths, page_size, num_pages)
     ours = few_rows.FewRowsDecode(cache, config, max(lengths) + 40, rows, cut)

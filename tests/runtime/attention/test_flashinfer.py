@@ -17,8 +17,10 @@ from storms import NUM_PAGES, Pictures, Storm
 from tiny import tiny_config, tiny_model
 from torch import Tensor
 
+from kestrel_core.moondream.ops.plain import FLOAT8
 from kestrel_core.runtime.attention import choose
 from kestrel_core.runtime.cuda_runtime import CudaRuntime
+from kestrel_core.runtime.kv_cache import KVScales
 from kestrel_core.runtime.torch_runtime import TorchRuntime
 
 
@@ -33,6 +35,13 @@ def attended(q: Tensor, kv: tuple[Tensor, Tensor], pages: Tensor, last: int, cau
         q.transpose(0, 1)[None], k[None], v[None], attn_mask=mask, enable_gqa=q.shape[1] != k.shape[0]
     )
     return out[0].transpose(0, 1)
+
+
+def multiplied(
+    kv: tuple[Tensor, Tensor], k_scale: float | None = None, v_scale: float | None = None
+) -> tuple[Tensor, Tensor]:
+    assert (k_scale is not None) == (v_scale is not None) == (kv[0].dtype == FLOAT8)
+    return (kv[0].float() * k_scale, kv[1].float() * v_scale) if k_scale and v_scale else kv
 
 
 class Prefill:
@@ -56,7 +65,8 @@ class Prefill:
         assert {t.dtype for t in (qo_indptr, indptr, indices, last)} == {torch.int32}
         self._planned = qo_indptr.tolist(), indptr.tolist(), indices, last.tolist(), causal
 
-    def run(self, q: Tensor, kv: tuple[Tensor, Tensor], out: Tensor) -> None:
+    def run(self, q: Tensor, kv: tuple[Tensor, Tensor], out: Tensor, **scales: float) -> None:
+        kv = multiplied(kv, **scales)
         starts, indptr, indices, last, causal = self._planned
         assert starts[-1] == len(q)
         for row, length in enumerate(last):
@@ -91,7 +101,8 @@ class Decode:
         self._last.copy_(last)
         self._indices[: len(indices)].copy_(indices)
 
-    def run(self, q: Tensor, kv: tuple[Tensor, Tensor]) -> Tensor:
+    def run(self, q: Tensor, kv: tuple[Tensor, Tensor], **scales: float) -> Tensor:
+        kv = multiplied(kv, **scales)
         assert self._indptr.diff().tolist() == self._counts, "planned for something else"
         ends = self._indptr.tolist()
         return torch.cat(
@@ -139,6 +150,59 @@ def test_a_storm_through_flashinfer_gives_what_sdpa_gives(page_size: int, overla
             assert (mine.token, mine.coord, mine.size) == (other.token, other.coord, other.size), span
 
 
+class WrongPrefill(Prefill):
+    """One that cannot read float8, and does not say so."""
+
+    def run(self, q: Tensor, kv: tuple[Tensor, Tensor], out: Tensor, **scales: float) -> None:
+        super().run(q, kv, out, **scales)
+        if scales:
+            out[:, :, 1::2] = 0
+
+
+class WrongDecode(Decode):
+    def run(self, q: Tensor, kv: tuple[Tensor, Tensor], **scales: float) -> Tensor:
+        return super().run(q, kv, **scales).flip(-1)
+
+
+@pytest.mark.usefixtures("flashinfer")
+@pytest.mark.parametrize("prefill", [Prefill, WrongPrefill])
+@pytest.mark.parametrize("most", [2**30, 20_000])
+def test_a_storm_in_float8_gives_what_sdpa_gives(
+    prefill: type[Prefill], most: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(sys.modules["flashinfer"], "BatchPrefillWithPagedKVCacheWrapper", prefill)
+    from kestrel_core.runtime.attention import flashinfer
+
+    monkeypatch.setattr(flashinfer, "MAX_GATHERED_BYTES", most)
+    model = tiny_model(tiny_config(2, n_kv_heads=2), seed=4)
+    pictures = Pictures(model.config, model.text.wte)
+    float8 = [KVScales(0.5, 2.0)] * model.config.text.n_layers
+    ours = CudaRuntime(model, NUM_PAGES, 5, 5, 64, pictures, kv_float8=float8)  # type: ignore[arg-type]
+    assert type(ours._attention).__name__ == "FlashInferAttention"
+    assert ("large steps unpack" in caplog.text) == (prefill is WrongPrefill)
+    theirs = TorchRuntime(model, NUM_PAGES, 5, kv_float8=float8)
+    theirs.encode_image = pictures  # type: ignore[assignment]
+    storm = Storm(model.config, ours, theirs, seed=11, max_batch=5, overlaps=True)
+    storm.run(40)
+    assert len(storm.pairs) > 50
+    for span, mine, other in storm.pairs:
+        assert mine.finite == other.finite
+        if mine.finite:
+            assert (mine.token, mine.coord, mine.size) == (other.token, other.coord, other.size), span
+
+
+@pytest.mark.usefixtures("flashinfer")
+def test_decodes_that_read_float8_wrongly_are_not_used(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(sys.modules["flashinfer"], "BatchDecodeWithPagedKVCacheWrapper", WrongDecode)
+    model = tiny_model(tiny_config(2, n_kv_heads=2), seed=4)
+    pictures = Pictures(model.config, model.text.wte)
+    float8 = [KVScales()] * model.config.text.n_layers
+    runtime = CudaRuntime(model, NUM_PAGES, 5, 5, 64, pictures, kv_float8=float8)  # type: ignore[arg-type]
+    assert runtime.in_use()["attention"] == "sdpa"
+
+
 class Spec:
     def __init__(self, uri: str, folder: Path, built: list[str]) -> None:
         self.is_aot = False
@@ -170,14 +234,15 @@ def test_it_is_compiled_ahead_of_its_use_and_only_once(
     built = list[str]()
     compilers(monkeypatch, tmp_path, built)
     config, cuda = tiny_config(2).text, torch.device("cuda")
-    for _ in range(2):
-        thread = choose.prepare_flashinfer(config, cuda, torch.bfloat16, "auto")
-        assert thread is not None
-        thread.join()
-    numbers = (
-        f"{' '.join(['torch.bfloat16'] * 3)} torch.int32 {config.head_dim} {config.head_dim} 0 False False"
-    )
-    assert sorted(built) == [f"decode {numbers}", f"prefill fa2 {numbers} False"]
+    for stored in (torch.bfloat16, FLOAT8):
+        built.clear()
+        for _ in range(2):
+            thread = choose.prepare_flashinfer(config, cuda, torch.bfloat16, "auto", stored)
+            assert thread is not None
+            thread.join()
+        dtypes, dim = f"torch.bfloat16 {stored} torch.bfloat16 torch.int32", config.head_dim
+        numbers = f"{dtypes} {dim} {dim} 0 False False"
+        assert sorted(built) == [f"decode {numbers}", f"prefill fa2 {numbers} False"]
 
 
 @pytest.mark.usefixtures("flashinfer")

@@ -23,6 +23,7 @@ from kestrel_core.moondream.checkpoint.weights import load_config
 from kestrel_core.moondream.config import MoondreamConfig
 from kestrel_core.moondream.few_bits_layers import weights_bytes as planned_bytes
 from kestrel_core.moondream.lora import Stacks
+from kestrel_core.moondream.ops.plain import FLOAT8
 from kestrel_core.runtime.kv_cache import KVCache
 from kestrel_core.runtime.memory import computing_bytes
 from kestrel_tools.doctor import consistency, files, questions, tensors, words
@@ -62,7 +63,7 @@ def work_bytes(config: RuntimeConfig) -> int:
         return WORK_BYTES
     text = _shape_of(config).text
     context = config.max_context or text.max_context
-    cells = context * KVCache.bytes_per_cell(text, torch.bfloat16)
+    cells = context * KVCache.bytes_per_cell(text, torch.bfloat16 if config.kv_dtype == "auto" else FLOAT8)
     return computing_bytes(text, config.max_step_tokens, small=True) + cells
 
 

@@ -74,8 +74,9 @@ def parity(options: ParityOptions, engine: RuntimeConfig, console: Console) -> b
     if options.engine:
         with products:
             judging = judge or Judge(model.network, language, FLOAT32_GAP)
-            if engine.quantize != "off":
-                judging, exact = Judge(model.network, language, FEW_BITS_TOLERANCE[engine.quantize]), False
+            bits = engine.kv_dtype if engine.quantize == "off" else engine.quantize
+            if bits in FEW_BITS_TOLERANCE:
+                judging, exact = Judge(model.network, language, FEW_BITS_TOLERANCE[bits]), False
             check_engine(model, runs, runtime.encode_image, files, engine, report, judging, exact, console)
     told = f"{options.device}, {options.dtype}{' (float32 products, rounded once)' * rounds}"
     told += f", engine in {model.fast_paths.quantised}" * (model.fast_paths.quantised != "off")

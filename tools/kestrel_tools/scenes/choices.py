@@ -49,8 +49,8 @@ COLUMNS = (
 )
 
 
-def near_of(dtype: str, quantize: str) -> float:
-    return FEW_BITS_NEAR.get(quantize, NEAR[dtype])
+def near_of(dtype: str, quantize: str, kv_dtype: str = "auto") -> float:
+    return FEW_BITS_NEAR.get(quantize, FEW_BITS_NEAR.get(kv_dtype, NEAR[dtype]))
 
 
 def eval_choices(options: ChoicesOptions, console: Console) -> bool:
@@ -64,7 +64,9 @@ def eval_choices(options: ChoicesOptions, console: Console) -> bool:
     named = {name: about["config"][name] for name in MODEL} | said
     model = open_model(RuntimeConfig(**named, device=options.device, dtype=options.dtype))
     dtype = about["dtype"]
-    near = near_of(dtype, about["config"].get("quantize", "off")) if options.near is None else options.near
+    config = about["config"]
+    bits = config.get("quantize", "off"), config.get("kv_dtype", "auto")
+    near = near_of(dtype, *bits) if options.near is None else options.near
     verdict = Verdict(torch.finfo(DTYPES[dtype]).eps / 2, near, len(pictures))
     began = time.monotonic()
     check(record, pictures, model, verdict, console)
