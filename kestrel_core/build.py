@@ -235,7 +235,9 @@ def _runtime(
         forward = model.fast_paths.text(config.compile, config.decode_kernels)  # first: it moves the weights
     stacks = _stacks(model, config) if has_adapters else None
     if on_cuda and config.runtime == "auto":
-        batches = model.fast_paths.crop_batches(config.compile, config.vision_dtype, config.graphs)
+        batches = model.fast_paths.crop_batches(
+            config.compile, config.vision_dtype, config.graphs, config.vision_attention
+        )
         encoder = ImageEncoder(network.vision, batches)
         timeline.mark("fast paths")
         encoder.warm_up()  # before the KV cache, which gets what is left

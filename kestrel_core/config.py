@@ -35,6 +35,7 @@ CHOICES = {
     "compile": SWITCH,
     "decode_kernels": ("off", "attention", "products", "early"),
     "vision_dtype": ("auto", "fp8"),
+    "vision_attention": ("auto", "ours", "cudnn"),
     "vision_pacing": ("off", "slices", "beside"),
     "quantize": ("off", "fp8", "int4"),
 }
@@ -101,6 +102,11 @@ class RuntimeConfig:
         "early (launched before the last has ended: Hopper); off: as for many rows",
     )
     vision_dtype: str = _option("auto", "auto (as dtype), or fp8: pictures are encoded in 8 bits (CUDA)")
+    vision_attention: str = _option(
+        "auto",
+        "attention of the vision encoder (CUDA): auto (the fastest that torch has), cudnn, or ours (Hopper; "
+        "auto where it cannot be built; in fp8 it rounds its own results)",
+    )
     vision_pacing: str = _option(
         "off",
         "pictures while answers stream: off (encoded in the step that needs them), slices (a few crops "

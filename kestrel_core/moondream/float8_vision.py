@@ -1,14 +1,18 @@
 """The vision encoder in float8, with scales that were measured beforehand.
 
-Norms write float8, GELU and its rounding are part of a product where cuBLASLt can be called, and what
-attention gives takes one pass. `Vision.encode` says what is computed, `fast_vision.deviation` how far off.
+Norms write float8, and so does our own attention; what torch's gives takes a pass. GELU and its rounding are
+part of a product where cuBLASLt can be called. `Vision.encode` says what is computed, `fast_vision.deviation` how far off.
 """
-
-from collections.abc import Callable
 
 from torch import Tensor, nn
 
-from kestrel_core.moondream.fast_vision import AttentionBackend, FastVision, attend
+from kestrel_core.moondream.fast_vision import (
+    Attend,
+    AttentionBackend,
+    FastVision,
+    Float8Attend,
+    our_float8_attention,
+)
 from kestrel_core.moondream.ops.float8_products import FixedScale, Matrix8, Products, pack_float8, release
 from kestrel_core.moondream.ops.protocol import Fused, Norm
 from kestrel_core.moondream.scales import InputScales
@@ -25,14 +29,24 @@ def float8_vision(
 ) -> FastVision:
     """With `free` each block's own matrices are given up as soon as they are packed."""
 
-    def make(at: int, block: VisionBlock) -> FixedScaleBlock:
-        return FixedScaleBlock(block, fused, products, scales, f"vision.blocks.{at}", free)
+    blocks: list[FixedScaleBlock] = []
 
-    return FastVision(vision, fused, attention=attention, make_block=make)
+    def make(at: int, block: VisionBlock) -> FixedScaleBlock:
+        blocks.append(FixedScaleBlock(block, fused, products, scales, f"vision.blocks.{at}", free))
+        return blocks[-1]
+
+    made = FastVision(vision, fused, attention=attention, make_block=make)
+    if made.attention == "ours":
+        float8_attend = our_float8_attention(vision)
+        for block in blocks:
+            block.float8_attend = float8_attend
+    return made
 
 
 class FixedScaleBlock:
     """A block whose result the next block adds, as `FastVisionBlock` is."""
+
+    float8_attend: Float8Attend | None = None  # in place of the attention that it is handed, and a pass
 
     def __init__(
         self,
@@ -60,16 +74,15 @@ class FixedScaleBlock:
         self._h2, self._fc1 = packed("mlp.fc1", block.mlp.fc1)
         self._inner, self._fc2 = packed("mlp.fc2", block.mlp.fc2)
 
-    def __call__(
-        self,
-        x: Tensor,
-        y: Tensor | None,
-        num_crops: int,
-        attend: Callable[[Tensor, int, int], Tensor] = attend,
-    ) -> tuple[Tensor, Tensor]:
+    def __call__(self, x: Tensor, y: Tensor | None, num_crops: int, attend: Attend) -> tuple[Tensor, Tensor]:
         fused, products = self._fused, self._products
         x, _, h = fused.add_norm_fixed(x, y, None, self._norms[0], self._h1.value, keep=False)
-        mixed = attend(products.linear(h, self._qkv), num_crops, self._num_heads)
-        mixed = products.linear(fused.round_float8(mixed, self._mixed.value, gelu=False), self._proj)
+        qkv = products.linear(h, self._qkv)
+        if self.float8_attend is not None:
+            mixed = self.float8_attend(qkv, num_crops, self._num_heads, 1 / self._mixed.value)
+        else:
+            mixed = attend(qkv, num_crops, self._num_heads)
+            mixed = fused.round_float8(mixed, self._mixed.value, gelu=False)
+        mixed = products.linear(mixed, self._proj)
         x, _, h = fused.add_norm_fixed(x, mixed, None, self._norms[1], self._h2.value, keep=False)
         return x, products.linear(products.gelu_linear(h, self._fc1, self._inner), self._fc2)

@@ -3,6 +3,8 @@
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 import torch
@@ -10,6 +12,7 @@ from lora_rows import adapter_rows, drawn, mixed_stacks
 from tiny import tiny_config, tiny_model
 from torch import Tensor
 
+from kestrel_core.moondream import fast_vision
 from kestrel_core.moondream.fast_vision import deviation
 from kestrel_core.moondream.few_bits_text import few_bits_text
 from kestrel_core.moondream.float8_text import float8_text
@@ -18,6 +21,7 @@ from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.ops import plain
 from kestrel_core.moondream.ops.choose_few_bits import choose_few_bits, choose_float8, why_not_few_bits
 from kestrel_core.moondream.ops.float8_products import TorchProducts
+from kestrel_core.moondream.ops.protocol import Fused
 from kestrel_core.moondream.scales import (
     InputScales,
     identify,
@@ -87,6 +91,32 @@ def test_vision_with_fixed_scales_deviates_a_little() -> None:
     vision = network.vision
     fast = float8_vision(vision, plain, TorchProducts(plain, CPU), measured(network))
     assert 1e-3 < deviation(vision, fast, noise(2)) < 0.1
+
+
+def test_attention_that_rounds_its_own_results_saves_a_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    network, crops = wide_model(2), noise(2)
+    vision, scales, passes = network.vision, measured(network), [0]
+    counting = SimpleNamespace(**vars(plain))
+
+    def round_float8(x: Tensor, scale: float, gelu: bool) -> Tensor:
+        passes[0] += not gelu
+        return plain.round_float8(x, scale, gelu)
+
+    def ours_in_float8(qkv: Tensor, num_crops: int, num_heads: int, factor: float) -> Tensor:
+        return plain.round_float8(fast_vision.attend(qkv, num_crops, num_heads), 1 / factor, gelu=False)
+
+    counting.round_float8 = round_float8
+    products = TorchProducts(plain, CPU)
+    expected = float8_vision(vision, cast(Fused, counting), products, scales, "default")(crops)
+    assert passes == [3]
+    monkeypatch.setattr(fast_vision, "our_attention", lambda vision: fast_vision.attend)
+    for rounding, more in ((ours_in_float8, 0), (None, 3)):  # the last: it errs, or cannot be built
+        monkeypatch.setattr(
+            "kestrel_core.moondream.float8_vision.our_float8_attention", lambda vision, made=rounding: made
+        )
+        fast = float8_vision(vision, cast(Fused, counting), products, scales, "ours")
+        assert torch.equal(fast(crops), expected) and passes.pop() == 3 + more
+        passes.append(3)
 
 
 def test_packed_matrices_replace_those_of_the_network() -> None:
