@@ -80,6 +80,7 @@ RESERVED = {
         "kestrel_core.moondream.ops.lora_kernels",
         "kestrel_core.moondream.ops.expert_lora_kernels",
         "kestrel_core.moondream.ops.routing_kernels",
+        "kestrel_core.moondream.ops.unpack_kernels",
         "vision_attention_language",
     },
     "triton_python_backend_utils": {"kestrel_core.triton.model"},

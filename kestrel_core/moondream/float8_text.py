@@ -17,8 +17,6 @@ from kestrel_core.moondream.ops.protocol import Pairs, RotaryTables, StepAdapter
 from kestrel_core.moondream.scales import InputScales
 from kestrel_core.moondream.text import MLP, Attend, Block, Text
 
-FEW_TOKENS = 16  # up to here the experts' weights are what takes time, so tokens are not rounded for them
-
 
 def float8_text(text: Text, ops: Float8Ops, scales: InputScales, free: bool = False) -> FastText:
     """With `free` each block's own matrices are given up as soon as they are packed."""
@@ -107,8 +105,6 @@ class Float8TextBlock(FewBitsTextBlock):
         if isinstance(mlp, MLP):
             return x, y, None
         ids, weights = self._route(h)
-        if len(h) <= FEW_TOKENS:
-            return x, y, self._few.experts(h, ids, weights, *self._experts, adapters)
         scales = self._h_scale.value, self._inner_scale.value
         return x, y, self._ops.experts(h, h8, ids, weights, *self._experts, *scales, adapters)
 

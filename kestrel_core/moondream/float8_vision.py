@@ -1,7 +1,8 @@
 """The vision encoder in float8, with scales that were measured beforehand.
 
 Norms write float8, and so does our own attention; what torch's gives takes a pass. GELU and its rounding are
-part of a product where cuBLASLt can be called. `Vision.encode` says what is computed, `fast_vision.deviation` how far off.
+part of a product where cuBLASLt can be called. `Vision.encode` says what is computed, and
+`fast_vision.deviation` how far off.
 """
 
 from torch import Tensor, nn

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from kestrel_core.moondream.fast_text import FastText
 from kestrel_core.moondream.fast_vision import AttentionBackend, FastVision
-from kestrel_core.moondream.few_bits_layers import is_packed
+from kestrel_core.moondream.few_bits_layers import OutputLayer8, is_packed
 from kestrel_core.moondream.few_bits_text import few_bits_text
 from kestrel_core.moondream.float8_text import float8_text
 from kestrel_core.moondream.float8_vision import float8_vision
@@ -65,6 +65,7 @@ class FastPaths:
         text = self._network.text
         if self._scales is not None:
             ops = choose_float8(fused, self._device, text.wte.dtype)
+            text.lm_head = OutputLayer8(text.lm_head)
             return float8_text(text, ops, self._scales, free=True)
         if self.quantised == "int4":
             return few_bits_text(text, choose_few_bits(fused), "int4", free=True)

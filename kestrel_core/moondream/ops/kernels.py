@@ -24,6 +24,7 @@ from kestrel_core.moondream.ops.protocol import Norm, Pairs, Scaled
 from kestrel_core.moondream.ops.routing_kernels import route as route
 
 name = "ours"
+early = False
 
 FLOAT8_MAX = tl.constexpr(448.0)
 FEW_ROWS = 16  # up to here reading the weights takes the time of a product, and tiles of 16 rows are enough

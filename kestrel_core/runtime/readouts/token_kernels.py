@@ -7,7 +7,7 @@ launches there, which a step of one row feels.
 import torch
 import triton
 import triton.language as tl
-from torch import Tensor
+from torch import Tensor, nn
 
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.ops.protocol import Fused, Norm
@@ -109,12 +109,15 @@ class TokenReadout:
         text = model.text
         self._fused = fused
         self._norm = Norm.of(text.post_ln)
-        self._output = text.lm_head
+        self._output: nn.Module = text.lm_head
         self._embeddings = text.wte
 
     def __call__(self, hidden: Tensor, asked: Asked, feeds: Tensor, results: Tensor) -> None:
         _, normed = self._fused.add_norm(hidden, None, None, self._norm)
-        logits = self._fused.linear(normed, self._output.weight, self._output.bias)
+        if isinstance(self._output, nn.Linear):
+            logits = self._fused.linear(normed, self._output.weight, self._output.bias)
+        else:  # in few bits
+            logits = self._output(normed)
         read_tokens(logits, asked, self._embeddings, feeds, results)
 
 
