@@ -65,7 +65,7 @@ class FastPaths:
         text = self._network.text
         if self._scales is not None:
             ops = choose_float8(fused, self._device, text.wte.dtype)
-            text.lm_head = OutputLayer8(text.lm_head)
+            text.add_module("lm_head", OutputLayer8(text.lm_head))
             return float8_text(text, ops, self._scales, free=True)
         if self.quantised == "int4":
             return few_bits_text(text, choose_few_bits(fused), "int4", free=True)

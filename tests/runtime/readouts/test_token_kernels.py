@@ -124,9 +124,8 @@ def test_an_output_layer_may_have_few_bits(kernels: ModuleType, rows: int) -> No
         OutputLayer8(model.text.lm_head),
         PackedLinear(packed, model.text.lm_head.bias, torch.float32),
     ):
-        model.text.lm_head = output
+        model.text.add_module("lm_head", output)
         results, feeds = torch.zeros(rows, NUM_VALUES), torch.zeros(rows, hidden.shape[1])
         kernels.TokenReadout(model, plain)(hidden, asked, feeds, results)
         expected, expected_feeds = batched.read(model, hidden, asked, Form())
         assert torch.equal(results, expected) and torch.equal(feeds, expected_feeds)
-        model.text.lm_head = tiny_model(tiny_config(2, vocab_size=100), seed=1).text.lm_head
