@@ -152,14 +152,15 @@ def our_float8_attention(vision: Vision) -> Float8Attend | None:
 
 
 @torch.inference_mode()
-def _our_own(vision: Vision, limit: float, **float8: bool) -> VisionAttention | None:
+def _our_own(vision: Vision, limit: float, float8: bool = False) -> VisionAttention | None:
     config, weight = vision.config, vision.pos_emb
     if weight.device.type != "cuda" or weight.dtype != torch.bfloat16:
         return None
     shape = Shape(config.enc_n_heads, config.enc_dim // config.enc_n_heads, config.num_patches)
     factor = (TRIED_FACTOR,) if float8 else ()
     try:
-        ours = VisionAttention(shape, weight.device, **float8)
+        device = weight.device
+        ours = VisionAttention(shape, device, float8=True) if float8 else VisionAttention(shape, device)
         qkv = _tried_input(vision)
         expected = attend(qkv, TRIED_CROPS, shape.num_heads)
         if float8:
