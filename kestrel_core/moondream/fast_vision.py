@@ -43,7 +43,7 @@ TRIED_FACTOR = 64.0  # makes the means of random numbers large enough for float8
 TRY_OURS = False  # at the start, among the others
 
 # From x, what is to be added to it, and the number of crops, to the same of the next block.
-FastBlock = Callable[..., tuple[Tensor, Tensor]]
+FastBlock = Callable[..., tuple[Tensor, Tensor | None]]
 MakeBlock = Callable[[int, VisionBlock], FastBlock]
 
 
@@ -77,7 +77,8 @@ class FastVision:
     def __call__(self, crops: Tensor) -> Tensor:
         """uint8 [crops, size, size, 3] to features [crops, patches, enc_dim]."""
         vision = self._vision
-        x, y = (vision.patch_emb(vision.patches(crops)) + vision.pos_emb).flatten(0, 1), None
+        x = (vision.patch_emb(vision.patches(crops)) + vision.pos_emb).flatten(0, 1)
+        y: Tensor | None = None
         with attention_by(self.attention):
             for block in self._blocks:
                 x, y = block(x, y, len(crops), self._attend)

@@ -19,6 +19,8 @@ from kestrel_core.moondream.ops.protocol import Fused, Norm
 from kestrel_core.moondream.scales import InputScales
 from kestrel_core.moondream.vision import Vision, VisionBlock
 
+SUM_IN_PRODUCTS = False  # until it was measured
+
 
 def float8_vision(
     vision: Vision,
@@ -27,13 +29,18 @@ def float8_vision(
     scales: InputScales,
     attention: AttentionBackend = "auto",
     free: bool = False,
+    sum_in_products: bool = SUM_IN_PRODUCTS,
 ) -> FastVision:
-    """With `free` each block's own matrices are given up as soon as they are packed."""
+    """With `free` each block's own matrices are given up as soon as they are packed. With `sum_in_products`
+    residuals are added where products write, so that norms read one tensor and write one; for cuBLASLt alone,
+    as torch's call takes a pass to add."""
+    summing = sum_in_products and products.name == "cublas"
 
     blocks: list[FixedScaleBlock] = []
 
     def make(at: int, block: VisionBlock) -> FixedScaleBlock:
-        blocks.append(FixedScaleBlock(block, fused, products, scales, f"vision.blocks.{at}", free))
+        name = f"vision.blocks.{at}"
+        blocks.append(FixedScaleBlock(block, fused, products, scales, name, free, summing))
         return blocks[-1]
 
     made = FastVision(vision, fused, attention=attention, make_block=make)
@@ -57,7 +64,9 @@ class FixedScaleBlock:
         scales: InputScales,
         name: str,
         free: bool,
+        summing: bool,
     ) -> None:
+        self._summing = summing
         self._fused = fused
         self._products = products
         self._norms = Norm.of(block.ln1), Norm.of(block.ln2)
@@ -75,7 +84,9 @@ class FixedScaleBlock:
         self._h2, self._fc1 = packed("mlp.fc1", block.mlp.fc1)
         self._inner, self._fc2 = packed("mlp.fc2", block.mlp.fc2)
 
-    def __call__(self, x: Tensor, y: Tensor | None, num_crops: int, attend: Attend) -> tuple[Tensor, Tensor]:
+    def __call__(
+        self, x: Tensor, y: Tensor | None, num_crops: int, attend: Attend
+    ) -> tuple[Tensor, Tensor | None]:
         fused, products = self._fused, self._products
         x, _, h = fused.add_norm_fixed(x, y, None, self._norms[0], self._h1.value, keep=False)
         qkv = products.linear(h, self._qkv)
@@ -84,6 +95,12 @@ class FixedScaleBlock:
         else:
             mixed = attend(qkv, num_crops, self._num_heads)
             mixed = fused.round_float8(mixed, self._mixed.value, gelu=False)
-        mixed = products.linear(mixed, self._proj)
-        x, _, h = fused.add_norm_fixed(x, mixed, None, self._norms[1], self._h2.value, keep=False)
-        return x, products.linear(products.gelu_linear(h, self._fc1, self._inner), self._fc2)
+        x, y = self._sum(x, mixed, self._proj)
+        x, _, h = fused.add_norm_fixed(x, y, None, self._norms[1], self._h2.value, keep=False)
+        return self._sum(x, products.gelu_linear(h, self._fc1, self._inner), self._fc2)
+
+    def _sum(self, x: Tensor, inputs: Tensor, matrix: Matrix8) -> tuple[Tensor, Tensor | None]:
+        """x and what is to be added to it, or the sum and nothing."""
+        if self._summing:
+            return self._products.linear(inputs, matrix, add=x), None
+        return x, self._products.linear(inputs, matrix)

@@ -20,7 +20,7 @@ from kestrel_core.moondream.float8_vision import float8_vision
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.ops import plain
 from kestrel_core.moondream.ops.choose_few_bits import choose_few_bits, choose_float8, why_not_few_bits
-from kestrel_core.moondream.ops.float8_products import TorchProducts
+from kestrel_core.moondream.ops.float8_products import Matrix8, TorchProducts
 from kestrel_core.moondream.ops.protocol import Fused
 from kestrel_core.moondream.scales import (
     InputScales,
@@ -117,6 +117,27 @@ def test_attention_that_rounds_its_own_results_saves_a_pass(monkeypatch: pytest.
         fast = float8_vision(vision, cast(Fused, counting), products, scales, "ours")
         assert torch.equal(fast(crops), expected) and passes.pop() == 3 + more
         passes.append(3)
+
+
+def test_residuals_may_be_added_by_products() -> None:
+    network, crops = wide_model(2), noise(2)
+    scales, adds = measured(network), []
+
+    class Adding(TorchProducts):
+        name = "cublas"
+
+        def linear(self, x: Tensor, matrix: Matrix8, add: Tensor | None = None) -> Tensor:
+            adds.append(add is not None)
+            return super().linear(x, matrix, add)
+
+    expected = float8_vision(network.vision, plain, Adding(plain, CPU), scales)(crops)
+    assert not any(adds)
+    adds.clear()
+    ours = float8_vision(network.vision, plain, Adding(plain, CPU), scales, sum_in_products=True)(crops)
+    assert adds == [False, True, False, True] * 3  # qkv, proj, fc1 and fc2 of three blocks
+    assert (ours - expected).norm() < 0.01 * expected.norm()  # some number may fall to float8's other side
+    other = float8_vision(network.vision, plain, TorchProducts(plain, CPU), scales, sum_in_products=True)
+    assert torch.equal(other(crops), expected)
 
 
 def test_packed_matrices_replace_those_of_the_network() -> None:
