@@ -81,11 +81,11 @@ def test_what_is_no_number_stays_none(kernels: Fused) -> None:
     assert torch.equal(ours.isnan(), expected.isnan()) and int(ours.isnan().sum()) == 1
 
 
-@pytest.mark.parametrize("attention", ["auto", "ours"])
-def test_vision_deviates_a_little(kernels: Fused, attention: AttentionBackend) -> None:
+@pytest.mark.parametrize(("attention", "summing"), [("auto", False), ("ours", False), ("ours", True)])
+def test_vision_deviates_a_little(kernels: Fused, attention: AttentionBackend, summing: bool) -> None:
     model = network(MOONDREAM2)
     products = choose_products(kernels, CUDA, torch.bfloat16)
-    fast = float8_vision(model.vision, kernels, products, measured(model), attention)
+    fast = float8_vision(model.vision, kernels, products, measured(model), attention, False, summing)
     if attention == "ours" and torch.cuda.get_device_capability() == (9, 0):
         assert fast.attention == "ours"
     crops = torch.randint(0, 256, (3, 378, 378, 3), dtype=torch.uint8, device=CUDA)
