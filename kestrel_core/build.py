@@ -239,7 +239,9 @@ def _runtime(
     kv_float8 = model.fast_paths.kv_float8(config.kv_dtype, *written)
     stacks = _stacks(model, config) if has_adapters else None
     if on_cuda and config.runtime == "auto":
-        batches = model.fast_paths.crop_batches(config.compile, config.vision_dtype, config.graphs)
+        batches = model.fast_paths.crop_batches(
+            config.compile, config.vision_dtype, config.graphs, config.vision_attention
+        )
         encoder = ImageEncoder(network.vision, batches)
         timeline.mark("fast paths")
         encoder.warm_up()  # before the KV cache, which gets what is left

@@ -36,6 +36,7 @@ CHOICES = {
     "decode_kernels": ("off", "attention", "products", "early"),
     "vision_dtype": ("auto", "fp8"),
     "kv_dtype": ("auto", "fp8"),
+    "vision_attention": ("auto", "ours", "cudnn"),
     "vision_pacing": ("off", "slices"),
     "quantize": ("off", "fp8", "int4"),
 }
@@ -106,6 +107,11 @@ class RuntimeConfig:
         "auto",
         "auto (as dtype), or fp8: keys and values are kept in 8 bits, twice the positions in the same memory "
         "(CUDA from 8.9 on)",
+    )
+    vision_attention: str = _option(
+        "auto",
+        "attention of the vision encoder (CUDA): auto (the fastest that torch has), cudnn, or ours (Hopper; "
+        "auto where it cannot be built; in fp8 it rounds its own results)",
     )
     vision_pacing: str = _option(
         "off",

@@ -51,6 +51,7 @@ def test_every_option_can_be_a_text() -> None:
         decode_kernels="early",
         vision_dtype="fp8",
         kv_dtype="fp8",
+        vision_attention="ours",
         vision_pacing="slices",
         picture_steps=7,
         quantize="int4",

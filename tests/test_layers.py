@@ -81,6 +81,7 @@ RESERVED = {
         "kestrel_core.moondream.ops.lora_kernels",
         "kestrel_core.moondream.ops.expert_lora_kernels",
         "kestrel_core.moondream.ops.routing_kernels",
+        "kestrel_core.moondream.ops.unpack_kernels",
     },
     "triton_python_backend_utils": {"kestrel_core.triton.model"},
     "opentelemetry": {"kestrel_core.triton.tracing", "gateway"},

@@ -13,12 +13,12 @@ import numpy as np
 import torch
 
 from decode_rows import CONTEXT, MAX_CONTEXT, PAGE_SIZE, copied, fill, rows_of
-from decode_stages import Work, time_us
 from kestrel_core.loop.step import PreparedImage, Running, Span
 from kestrel_core.moondream.config import MOONDREAM2
 from kestrel_core.runtime.attention.choose import choose_attention
 from kestrel_core.runtime.attention.protocol import PagedAttention, SpanRows
 from kestrel_core.runtime.kv_cache import KVCache, KVScales
+from stages import Work, captured, device_ms
 
 CONFIG = MOONDREAM2.text
 DEVICE = torch.device("cuda")
@@ -81,7 +81,9 @@ def spans(attention: PagedAttention, num_images: int, num_texts: int) -> Work:
 
 def print_line(name: str, make: Callable[[], Work], floor_bytes: int = 0) -> None:
     try:
-        found = time_us(make(), CONFIG.n_layers)
+        work = make()
+        work()  # compiles
+        found = 1e3 * device_ms(captured(work, calls=1), seconds=0.1) / CONFIG.n_layers
         floor = f", bytes alone {floor_bytes / BYTES_PER_US:6.1f}" if floor_bytes else ""
         print(f"{name:44} {found:8.1f} us a layer{floor}", flush=True)
     except Exception as error:  # the others still tell something

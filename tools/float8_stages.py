@@ -240,6 +240,11 @@ def vision_cases(sizes: Sizes, ops: Float8Ops, place: Place, report: Report) -> 
     encoders["fp8, scales by row"] = FastVision(vision, fused, float8=True, attention=attention)
     for way, products in ways_to_multiply(ops, place).items():
         encoders[f"fp8, fixed, {way}"] = float8_vision(vision, fused, products, scales, attention)
+    for summing in (False, True):
+        name = f"fp8, our attention{', sums in products' * summing}"
+        encoders[name] = float8_vision(vision, fused, ops.products, scales, "ours", sum_in_products=summing)
+        if encoders[name].attention != "ours":
+            log.warning("our attention cannot serve, and %s has torch's", name)
     few = torch.randint(0, 256, (2, side, side, 3), dtype=torch.uint8, device=place.device)
     for way, encoder in encoders.items():
         report.say(f"vision, {way}", deviation(vision, encoder, few), 0.05)

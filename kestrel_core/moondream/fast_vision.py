@@ -19,7 +19,7 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from kestrel_core.moondream.ops.cubins import CannotBuild
-from kestrel_core.moondream.ops.plain import gelu_linear, quantise, scaled_linear
+from kestrel_core.moondream.ops.plain import gelu_linear, quantise, round_float8, scaled_linear
 from kestrel_core.moondream.ops.protocol import Fused, Norm, Scaled
 from kestrel_core.moondream.ops.vision_attention import Shape, VisionAttention
 from kestrel_core.moondream.vision import Vision, VisionBlock
@@ -28,6 +28,7 @@ log = logging.getLogger("kestrel")
 
 AttentionBackend = Literal["auto", "default", "cudnn", "flash", "efficient", "ours"]
 Attend = Callable[[Tensor, int, int], Tensor]  # as `attend` below
+Float8Attend = Callable[[Tensor, int, int, float], Tensor]  # the same, multiplied by a number, in float8
 BACKENDS = {
     "cudnn": SDPBackend.CUDNN_ATTENTION,
     "flash": SDPBackend.FLASH_ATTENTION,
@@ -36,10 +37,13 @@ BACKENDS = {
 TRIED_CROPS = 9  # the most common picture: eight tiles and the global crop
 TRIALS = 5
 AGREEMENT = 1e-2  # of the root mean square: results of bfloat16 differ by 3e-3
+# In float8 a number that falls to the other side is off by a twelfth, and one in forty does.
+FLOAT8_AGREEMENT = 4e-2
+TRIED_FACTOR = 64.0  # makes the means of random numbers large enough for float8's digits
 TRY_OURS = False  # at the start, among the others
 
 # From x, what is to be added to it, and the number of crops, to the same of the next block.
-FastBlock = Callable[..., tuple[Tensor, Tensor]]
+FastBlock = Callable[..., tuple[Tensor, Tensor | None]]
 MakeBlock = Callable[[int, VisionBlock], FastBlock]
 
 
@@ -73,7 +77,8 @@ class FastVision:
     def __call__(self, crops: Tensor) -> Tensor:
         """uint8 [crops, size, size, 3] to features [crops, patches, enc_dim]."""
         vision = self._vision
-        x, y = (vision.patch_emb(vision.patches(crops)) + vision.pos_emb).flatten(0, 1), None
+        x = (vision.patch_emb(vision.patches(crops)) + vision.pos_emb).flatten(0, 1)
+        y: Tensor | None = None
         with attention_by(self.attention):
             for block in self._blocks:
                 x, y = block(x, y, len(crops), self._attend)
@@ -137,23 +142,36 @@ def attention_by(name: AttentionBackend) -> AbstractContextManager[object]:
     return sdpa_kernel([BACKENDS[name], *others, SDPBackend.MATH], set_priority=True)
 
 
-@torch.inference_mode()
 def our_attention(vision: Vision) -> Attend | None:
     """Our own kernel for this encoder's shape, where it can be built and gives what torch's give."""
+    return _our_own(vision, AGREEMENT)
+
+
+def our_float8_attention(vision: Vision) -> Float8Attend | None:
+    """The same kernel with its results in float8, where they are those of torch's, rounded."""
+    return _our_own(vision, FLOAT8_AGREEMENT, float8=True)
+
+
+@torch.inference_mode()
+def _our_own(vision: Vision, limit: float, float8: bool = False) -> VisionAttention | None:
     config, weight = vision.config, vision.pos_emb
     if weight.device.type != "cuda" or weight.dtype != torch.bfloat16:
         return None
     shape = Shape(config.enc_n_heads, config.enc_dim // config.enc_n_heads, config.num_patches)
+    factor = (TRIED_FACTOR,) if float8 else ()
     try:
-        ours = VisionAttention(shape, weight.device)
+        device = weight.device
+        ours = VisionAttention(shape, device, float8=True) if float8 else VisionAttention(shape, device)
         qkv = _tried_input(vision)
-        expected = attend(qkv, TRIED_CROPS, shape.num_heads).float()
-        difference = ours(qkv, TRIED_CROPS, shape.num_heads).float() - expected
-        distance = float(difference.square().mean().sqrt() / expected.square().mean().sqrt())
+        expected = attend(qkv, TRIED_CROPS, shape.num_heads)
+        if float8:
+            expected = round_float8(expected, 1 / TRIED_FACTOR, gelu=False)
+        difference = ours(qkv, TRIED_CROPS, shape.num_heads, *factor).float() - expected.float()
+        distance = float(difference.square().mean().sqrt() / expected.float().square().mean().sqrt())
     except CannotBuild as error:
         log.info("vision attention is torch's, not our own: %s", error)
         return None
-    if not distance < AGREEMENT:  # nor where it is not a number
+    if not distance < limit:  # nor where it is not a number
         log.warning("vision attention is torch's: our own is off by %.2g of the RMS", distance)
         return None
     return ours

@@ -18,13 +18,8 @@ from kestrel_core.moondream.config import MoondreamConfig
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.moe import Experts
 from kestrel_core.moondream.ops import few_bits
-from kestrel_core.moondream.ops.few_bits import (
-    FewBits,
-    Kind,
-    num_bytes,
-    pack_weights,
-    unpack,
-)
+from kestrel_core.moondream.ops.few_bits import FewBits, Kind, num_bytes, pack_weights, unpack
+from kestrel_core.moondream.ops.protocol import FEW_ROWS
 
 IN_4_BITS = re.compile(r"text\.blocks\.\d+\.mlp\.fc[12]\.weight")
 IN_8_BITS = re.compile(
@@ -69,6 +64,25 @@ class PackedLinear(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         if x.dim() == 2:
+            y: Tensor = self._ops.linear(x, self.packed, self.bias)
+            return y
+        return F.linear(x, self.weight, self.bias)
+
+
+class OutputLayer8(nn.Module):
+    """The output layer with weights in 8 bits for few rows, whose time is that of reading it. More rows meet
+    the same numbers, as wide as before: unpacking would take them longer than multiplying does.
+    """
+
+    def __init__(self, layer: nn.Linear) -> None:
+        super().__init__()
+        self.packed = pack_weights(layer.weight, "fp8")
+        self.bias = layer.bias
+        self._ops = _ops_for(layer.weight.device)
+        self.weight = nn.Parameter(_unpacked(self.packed, layer.weight.dtype, self._ops), requires_grad=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.dim() == 2 and len(x) <= FEW_ROWS:
             y: Tensor = self._ops.linear(x, self.packed, self.bias)
             return y
         return F.linear(x, self.weight, self.bias)

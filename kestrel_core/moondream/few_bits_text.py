@@ -3,6 +3,8 @@
 The router keeps its weights, since a rounded score could choose another expert; adapters keep theirs.
 """
 
+from copy import copy
+
 import torch
 from torch import Tensor, nn
 
@@ -11,10 +13,10 @@ from kestrel_core.moondream.fast_text import FastText, FastTextBlock
 from kestrel_core.moondream.few_bits_layers import PackedExperts, PackedLinear
 from kestrel_core.moondream.lora import AdapterRows
 from kestrel_core.moondream.moe import Experts, MoE
-from kestrel_core.moondream.ops.choose_few_bits import FewBitsOps
+from kestrel_core.moondream.ops.choose_few_bits import FewBitsOps, choose_few_bits
 from kestrel_core.moondream.ops.few_bits import FewBits, Kind, pack_weights
 from kestrel_core.moondream.ops.float8_products import release
-from kestrel_core.moondream.ops.protocol import Pairs, RotaryTables, StepAdapters
+from kestrel_core.moondream.ops.protocol import Fused, Pairs, RotaryTables, StepAdapters
 from kestrel_core.moondream.text import MLP, Attend, Block, Text
 
 
@@ -72,6 +74,12 @@ class FewBitsTextBlock(FastTextBlock):
             return qkv.weight, qkv.bias
         return torch.cat((qkv.weight, mlp.fc1.weight)), torch.cat((qkv.bias, mlp.fc1.bias))
 
+    def computed_by(self, fused: Fused) -> "FewBitsTextBlock":
+        other = copy(self)
+        other._fused = fused
+        other._few = choose_few_bits(fused)
+        return other
+
     def __call__(
         self,
         x: Tensor,
@@ -90,6 +98,8 @@ class FewBitsTextBlock(FastTextBlock):
         else:
             packed = few.linear_beside(h, self._first_bits, self._beside, self._bias)
         low = self._adapt_first(packed, h, adapters) if adapters is not None else None
+        # Long before the experts, whose weights can then be fetched early.
+        routed = self._route(h) if not isinstance(mlp, MLP) else None
         mixed, inner = self._mix(packed, self._inner_dim, positions, tables, attend)
         mixed = mixed.flatten(1)
         if isinstance(mlp, MLP):
@@ -98,10 +108,9 @@ class FewBitsTextBlock(FastTextBlock):
             y = few.linear(mixed, self._proj_bits, self._out_bias)
         if adapters is not None and low is not None:
             self._adapt_second(y, mixed, inner, low, adapters)
-        if isinstance(mlp, MLP):
+        if routed is None:
             return x, y, None
-        ids, weights = self._route(h)
-        return x, y, few.experts(h, ids, weights, *self._experts, adapters)
+        return x, y, few.experts(h, *routed, *self._experts, adapters)
 
     def _route(self, h: Tensor) -> tuple[Tensor, Tensor]:
         mlp = self._mlp

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
 from torch import Tensor
 
 from kestrel_core.moondream.fast_text import FastText
-from kestrel_core.moondream.fast_vision import FastVision
-from kestrel_core.moondream.few_bits_layers import is_packed
+from kestrel_core.moondream.fast_vision import AttentionBackend, FastVision
+from kestrel_core.moondream.few_bits_layers import OutputLayer8, is_packed
 from kestrel_core.moondream.few_bits_text import few_bits_text
 from kestrel_core.moondream.float8_text import float8_text
 from kestrel_core.moondream.float8_vision import float8_vision
@@ -38,7 +39,7 @@ class FastPaths:
         self._device = network.text.wte.device
         self._fused: dict[tuple[str, str], Fused] = {}
         self._text: FastText | None = None
-        self._batches: dict[tuple[str, str, str], CropBatches] = {}
+        self._batches: dict[tuple[str, str, str, str], CropBatches] = {}
         self._scales: InputScales | None = None
         self._vision: FastVision | None = None  # in float8 with these scales
         self.quantised = "int4" if is_packed(network) else "off"  # or fp8
@@ -84,33 +85,40 @@ class FastPaths:
         text = self._network.text
         if self._scales is not None:
             ops = choose_float8(fused, self._device, text.wte.dtype)
+            text.add_module("lm_head", OutputLayer8(text.lm_head))
             return float8_text(text, ops, self._scales, free=True)
         if self.quantised == "int4":
             return few_bits_text(text, choose_few_bits(fused), "int4", free=True)
         return FastText(text, fused)
 
-    def crop_batches(self, compile: str, vision_dtype: str, cuda_graphs: str) -> CropBatches:
-        options = (compile, vision_dtype, cuda_graphs)
+    def crop_batches(
+        self, compile: str, vision_dtype: str, cuda_graphs: str, attention: str = "auto"
+    ) -> CropBatches:
+        """In float8 the first to ask says which attention all have."""
+        options = (compile, vision_dtype, cuda_graphs, attention)
         if options not in self._batches:
             vision = self._network.vision
             self._batches[options] = CropBatches(
                 vision,
-                self._encode(compile, vision_dtype),
+                self._encode(compile, vision_dtype, cast(AttentionBackend, attention)),
                 max_crops=affordable_crops(vision.config, free_bytes(self._device)),
                 graphs=Graphs.wanted(self._device, cuda_graphs),
             )
         return self._batches[options]
 
-    def _encode(self, compile: str, vision_dtype: str) -> Callable[[Tensor], Tensor] | None:
+    def _encode(
+        self, compile: str, vision_dtype: str, attention: AttentionBackend
+    ) -> Callable[[Tensor], Tensor] | None:
         if self._scales is not None:
-            return self._float8_vision(compile, self._scales)
+            return self._float8_vision(compile, self._scales, attention)
         if compile == "off" and vision_dtype != "fp8":
             return None
-        return FastVision(self._network.vision, self.fused(compile), float8=vision_dtype == "fp8")
+        float8 = vision_dtype == "fp8"
+        return FastVision(self._network.vision, self.fused(compile), float8, attention)
 
-    def _float8_vision(self, compile: str, scales: InputScales) -> FastVision:
+    def _float8_vision(self, compile: str, scales: InputScales, attention: AttentionBackend) -> FastVision:
         if self._vision is None:
             vision, fused = self._network.vision, self.fused(compile)
             products = choose_products(fused, self._device, vision.pos_emb.dtype)
-            self._vision = float8_vision(vision, fused, products, scales, free=True)
+            self._vision = float8_vision(vision, fused, products, scales, attention, free=True)
         return self._vision

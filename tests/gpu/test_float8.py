@@ -12,7 +12,7 @@ from kestrel_core.build import assemble_engine, open_model
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.moondream.checkpoint.weights import random_weights
 from kestrel_core.moondream.config import MOONDREAM2, MOONDREAM3, MoondreamConfig
-from kestrel_core.moondream.fast_vision import deviation
+from kestrel_core.moondream.fast_vision import AttentionBackend, deviation
 from kestrel_core.moondream.float8_text import float8_text
 from kestrel_core.moondream.float8_vision import float8_vision
 from kestrel_core.moondream.model import Moondream
@@ -81,10 +81,13 @@ def test_what_is_no_number_stays_none(kernels: Fused) -> None:
     assert torch.equal(ours.isnan(), expected.isnan()) and int(ours.isnan().sum()) == 1
 
 
-def test_vision_deviates_a_little(kernels: Fused) -> None:
+@pytest.mark.parametrize(("attention", "summing"), [("auto", False), ("ours", False), ("ours", True)])
+def test_vision_deviates_a_little(kernels: Fused, attention: AttentionBackend, summing: bool) -> None:
     model = network(MOONDREAM2)
     products = choose_products(kernels, CUDA, torch.bfloat16)
-    fast = float8_vision(model.vision, kernels, products, measured(model))
+    fast = float8_vision(model.vision, kernels, products, measured(model), attention, False, summing)
+    if attention == "ours" and torch.cuda.get_device_capability() == (9, 0):
+        assert fast.attention == "ours"
     crops = torch.randint(0, 256, (3, 378, 378, 3), dtype=torch.uint8, device=CUDA)
     assert deviation(model.vision, fast, crops) < 0.05
 

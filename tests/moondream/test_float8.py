@@ -3,6 +3,8 @@
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 import torch
@@ -10,6 +12,7 @@ from lora_rows import adapter_rows, drawn, mixed_stacks
 from tiny import tiny_config, tiny_model
 from torch import Tensor
 
+from kestrel_core.moondream import fast_vision
 from kestrel_core.moondream.fast_vision import deviation
 from kestrel_core.moondream.few_bits_text import few_bits_text
 from kestrel_core.moondream.float8_text import float8_text
@@ -17,7 +20,8 @@ from kestrel_core.moondream.float8_vision import float8_vision
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.ops import plain
 from kestrel_core.moondream.ops.choose_few_bits import choose_few_bits, choose_float8, why_not_few_bits
-from kestrel_core.moondream.ops.float8_products import TorchProducts
+from kestrel_core.moondream.ops.float8_products import Matrix8, TorchProducts
+from kestrel_core.moondream.ops.protocol import Fused
 from kestrel_core.moondream.scales import (
     InputScales,
     identify,
@@ -88,6 +92,53 @@ def test_vision_with_fixed_scales_deviates_a_little() -> None:
     vision = network.vision
     fast = float8_vision(vision, plain, TorchProducts(plain, CPU), measured(network))
     assert 1e-3 < deviation(vision, fast, noise(2)) < 0.1
+
+
+def test_attention_that_rounds_its_own_results_saves_a_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    network, crops = wide_model(2), noise(2)
+    vision, scales, passes = network.vision, measured(network), [0]
+    counting = SimpleNamespace(**vars(plain))
+
+    def round_float8(x: Tensor, scale: float, gelu: bool) -> Tensor:
+        passes[0] += not gelu
+        return plain.round_float8(x, scale, gelu)
+
+    def ours_in_float8(qkv: Tensor, num_crops: int, num_heads: int, factor: float) -> Tensor:
+        return plain.round_float8(fast_vision.attend(qkv, num_crops, num_heads), 1 / factor, gelu=False)
+
+    counting.round_float8 = round_float8
+    products = TorchProducts(plain, CPU)
+    expected = float8_vision(vision, cast(Fused, counting), products, scales, "default")(crops)
+    assert passes == [3]
+    monkeypatch.setattr(fast_vision, "our_attention", lambda vision: fast_vision.attend)
+    for rounding, more in ((ours_in_float8, 0), (None, 3)):  # the last: it errs, or cannot be built
+        monkeypatch.setattr(
+            "kestrel_core.moondream.float8_vision.our_float8_attention", lambda vision, made=rounding: made
+        )
+        fast = float8_vision(vision, cast(Fused, counting), products, scales, "ours")
+        assert torch.equal(fast(crops), expected) and passes.pop() == 3 + more
+        passes.append(3)
+
+
+def test_residuals_may_be_added_by_products() -> None:
+    network, crops = wide_model(2), noise(2)
+    scales, adds = measured(network), []
+
+    class Adding(TorchProducts):
+        name = "cublas"
+
+        def linear(self, x: Tensor, matrix: Matrix8, add: Tensor | None = None) -> Tensor:
+            adds.append(add is not None)
+            return super().linear(x, matrix, add)
+
+    expected = float8_vision(network.vision, plain, Adding(plain, CPU), scales)(crops)
+    assert not any(adds)
+    adds.clear()
+    ours = float8_vision(network.vision, plain, Adding(plain, CPU), scales, sum_in_products=True)(crops)
+    assert adds == [False, True, False, True] * 3  # qkv, proj, fc1 and fc2 of three blocks
+    assert (ours - expected).norm() < 0.01 * expected.norm()  # some number may fall to float8's other side
+    other = float8_vision(network.vision, plain, TorchProducts(plain, CPU), scales, sum_in_products=True)
+    assert torch.equal(other(crops), expected)
 
 
 def test_packed_matrices_replace_those_of_the_network() -> None:

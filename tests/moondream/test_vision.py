@@ -206,3 +206,17 @@ def test_our_own_attention_that_errs_is_not_used(
     factor = wrong
     assert fast_vision.our_attention(vision_on("cuda")) is None
     assert "our own is off by" in caplog.text
+
+
+@pytest.mark.parametrize(("factor", "used"), [(1.0, True), (1.1, False)])
+def test_attention_in_float8_is_used_where_it_is_torchs_rounded(
+    monkeypatch: pytest.MonkeyPatch, factor: float, used: bool
+) -> None:
+    def ours(qkv: Tensor, num_crops: int, num_heads: int, scale: float) -> Tensor:
+        wide = fast_vision.attend(qkv, num_crops, num_heads)
+        return plain.round_float8(factor * wide, 1 / scale, gelu=False)
+
+    monkeypatch.setattr(fast_vision, "VisionAttention", lambda shape, device, float8: ours)
+    monkeypatch.setattr(fast_vision, "TRIED_CROPS", 1)
+    monkeypatch.setattr(fast_vision, "_tried_input", lambda vision: torch.randn(40, 3 * 1152))
+    assert (fast_vision.our_float8_attention(vision_on("cuda")) is ours) == used

@@ -1,9 +1,13 @@
+from dataclasses import replace
+
 import pytest
 import torch
 from rich.console import Console
+from tiny import tiny_config
 
 from decode_rows import PAGE_SIZE, copied, difference, fill, filled_cache, rows_of
 from decode_stages import cases, lazily
+from decode_steps import Steps, ways_of
 from kestrel_core.moondream.config import MOONDREAM2
 from kestrel_core.runtime.attention.sdpa import PagedSdpaAttention
 from stages import Case, Place, Report, Work, compile_share, distance
@@ -49,8 +53,6 @@ def test_a_share_of_the_ways_is_compiled(
 
 
 def test_rows_lie_on_pages_of_their_own() -> None:
-    from dataclasses import replace
-
     config = replace(MOONDREAM2.text, n_layers=1, dim=32, n_heads=2, n_kv_heads=2)
     cache = filled_cache(config, 30, CPU, torch.float32)
     rows = rows_of([1, 25, 30], cache)
@@ -63,6 +65,33 @@ def test_rows_lie_on_pages_of_their_own() -> None:
     new = torch.randn(3, 2, 16)
     decode.begin()(0, torch.randn(3, 2, 16), new, new)
     assert torch.equal(cache.k[0, saved.cells], new)
+
+
+def test_what_needs_no_compiled_library_is_measured_first_and_int4_last() -> None:
+    assert ways_of(("off", "early"), ("off", "fp8", "int4")) == [
+        ("early", "off"),
+        ("early", "fp8"),
+        ("off", "off"),
+        ("off", "fp8"),
+        ("off", "int4"),
+        ("early", "int4"),
+    ]
+
+
+@torch.inference_mode()
+def test_a_network_is_packed_in_every_number_of_bits_in_turn() -> None:
+    shape = tiny_config(3, dim=64, ff_dim=96)
+    assert shape.text.moe is not None
+    moe = replace(shape.text.moe, expert_inner_dim=32)
+    steps = Steps(replace(shape, text=replace(shape.text, moe=moe)), CPU, [1])
+    x, made = torch.randn(1, 64).bfloat16(), []
+    for quantize in ("off", "fp8", "off", "int4"):
+        text = steps.text(quantize)
+        made.append(text(x, torch.arange(1), lambda layer, q, k, v: q + k + v).float())
+        assert isinstance(steps.model.text.lm_head, torch.nn.Linear) == (quantize == "off")
+    wide, in_8, again, in_4 = made
+    assert torch.equal(again, wide)
+    assert 0 < (in_8 - wide).norm() < 0.1 * wide.norm() and 0 < (in_4 - wide).norm() < 0.4 * wide.norm()
 
 
 def test_what_differs_too_much_fails() -> None:

@@ -28,7 +28,15 @@ if TYPE_CHECKING:
     from kestrel_core.cli.options import Commands
 
 # They may differ, and must not change an answer.
-DEVICE_HALF = ("runtime", "flashinfer", "decode_kernels", "cuda_graphs", "compile", "vision_pacing")
+DEVICE_HALF = (
+    "runtime",
+    "flashinfer",
+    "decode_kernels",
+    "cuda_graphs",
+    "compile",
+    "vision_attention",
+    "vision_pacing",
+)
 ROUNDED = ("quantize", "scales_path", "kv_dtype")  # changes answers by rounding, which the judge allows for
 QUANTIZE_READS = ("revision", "tokenizer_path", "weights", "seed", "device", "dtype")
 TRAINING_READS = (

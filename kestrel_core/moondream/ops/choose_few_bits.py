@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple, Protocol
 
 import torch
@@ -58,7 +59,7 @@ class Float8Ops(NamedTuple):
 
 
 def choose_few_bits(fused: Fused) -> FewBitsOps:
-    """Kernels of our own where `fused` is ours."""
+    """Kernels of our own where `fused` is ours, and launched early where its are."""
     if fused.name == "torch":
         from kestrel_core.moondream.ops import few_bits
 
@@ -69,10 +70,10 @@ def choose_few_bits(fused: Fused) -> FewBitsOps:
 
     return FewBitsOps(
         fused,
-        few_bits_kernels.linear,
-        few_bits_kernels.linear_sum,
-        few_bits_expert_kernels.experts_few,
-        few_bits_kernels.linear_beside,
+        partial(few_bits_kernels.linear, early=fused.early),
+        partial(few_bits_kernels.linear_sum, early=fused.early),
+        partial(few_bits_expert_kernels.experts_few, early=fused.early),
+        partial(few_bits_kernels.linear_beside, early=fused.early),
     )
 
 

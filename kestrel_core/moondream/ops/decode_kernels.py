@@ -7,6 +7,7 @@ One row goes through products that stream its weights, tau is computed where hea
 from torch import Tensor
 
 from kestrel_core.moondream.ops import kernels
+from kestrel_core.moondream.ops.early_launch import EARLY_DIM
 from kestrel_core.moondream.ops.kernels import few_rows_product
 from kestrel_core.moondream.ops.one_row_kernels import one_row_product, one_token_experts
 from kestrel_core.moondream.ops.protocol import (
@@ -22,7 +23,6 @@ from kestrel_core.moondream.ops.protocol import (
 )
 
 TAU_INSIDE_ROWS = 8  # up to here; every head's program takes GELU of its whole row, which adds up
-EARLY_DIM = 8192  # rows of a matrix up to which products of several rows gain from an early launch
 
 
 class DecodeKernels:
@@ -35,7 +35,7 @@ class DecodeKernels:
     expand = staticmethod(kernels.expand)
 
     def __init__(self, early: bool) -> None:
-        self._early = early
+        self.early = early
 
     def add_norm(
         self, x: Tensor, y: Tensor | None, pairs: Pairs | None, norm: Norm | None
@@ -43,7 +43,7 @@ class DecodeKernels:
         # The first of a step follows anything, a copy perhaps, which nothing may overlap.
         follows_kernel = y is not None or pairs is not None
         few = len(x) <= FEW_ROWS
-        return kernels.add_norm(x, y, pairs, norm, few, self._early and few and follows_kernel)
+        return kernels.add_norm(x, y, pairs, norm, few, self.early and few and follows_kernel)
 
     def linear(self, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         if len(x) > FEW_ROWS:
@@ -83,12 +83,12 @@ class DecodeKernels:
         """With early launches, `route` must not be the launch before this."""
         if len(h) > 1 or adapters is not None:
             return kernels.experts(h, ids, weights, fc1, fc2, adapters)
-        return Pairs(one_token_experts(h, ids, fc1, fc2, self._early), weights, None)
+        return Pairs(one_token_experts(h, ids, fc1, fc2, self.early), weights, None)
 
     def _product(self, x: Tensor, weight: Tensor, y: Tensor, other: Tensor, bias: Tensor) -> Tensor:
         if len(x) == 1:
-            return one_row_product(x, weight, y, other, bias, self._early)
-        return few_rows_product(x, weight, y, other, bias, self._early and len(weight) <= EARLY_DIM)
+            return one_row_product(x, weight, y, other, bias, self.early)
+        return few_rows_product(x, weight, y, other, bias, self.early and len(weight) <= EARLY_DIM)
 
     def _is_early(self, rows: Tensor) -> bool:
-        return self._early and len(rows) <= FEW_ROWS
+        return self.early and len(rows) <= FEW_ROWS

@@ -12,6 +12,8 @@ import triton.language as tl
 
 FIRST_CAPABILITY = (9, 0)  # Hopper
 LINE_BYTES = 128  # of the caches
+FETCHED_LINES = 4  # of each row of a matrix with few bits, before its products wait
+EARLY_DIM = 8192  # rows of a matrix up to which products by matrix units gain from an early launch
 
 
 def can_launch_early(device: torch.device) -> bool:

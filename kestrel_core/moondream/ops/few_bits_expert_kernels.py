@@ -11,11 +11,12 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from kestrel_core.moondream.ops.early_launch import launch_options, wait
 from kestrel_core.moondream.ops.expert_kernels import FEW_TOKENS, FIRST, SECOND
 from kestrel_core.moondream.ops.expert_lora_kernels import PairAdapters, add_pairs, no_arguments
 from kestrel_core.moondream.ops.few_bits import FewBits
 from kestrel_core.moondream.ops.few_bits_kernels import bytes_or_words, cut_for, single_or_four
-from kestrel_core.moondream.ops.few_bits_product import few_rows_product, many_rows_product
+from kestrel_core.moondream.ops.few_bits_product import fetch_rows, few_rows_product, many_rows_product
 from kestrel_core.moondream.ops.plain import sort_pairs
 from kestrel_core.moondream.ops.protocol import Cut, Pairs, StepAdapters
 from kestrel_core.moondream.ops.routing_kernels import gelu, invert
@@ -153,6 +154,7 @@ def _few_tokens(
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
     PARTS: tl.constexpr,
+    EARLY: tl.constexpr,
 ) -> None:
     """Some outputs of one expert, for all tokens that chose it.
 
@@ -160,6 +162,12 @@ def _few_tokens(
     """
     slot = tl.program_id(0)
     expert = (tl.load(ids + slot) if ONE_TOKEN else slot).to(tl.int64)
+    if EARLY:
+        OWN: tl.constexpr = BLOCK_N // 2 if GATED else BLOCK_N
+        row = tl.arange(0, BLOCK_N)
+        own = tl.minimum(tl.program_id(1) * OWN + row % OWN, OUT_DIM - 1) + (row // OWN) * OUT_DIM
+        fetch_rows(values, expert * (BLOCK_N // OWN * OUT_DIM) + own, IN_DIM, INT4)
+    wait(EARLY)
     tokens = tl.arange(0, BLOCK_T)
     ranks = tl.arange(0, BLOCK_TOP)
     known = (tokens[:, None] < num_tokens) & (ranks[None, :] < TOP)
@@ -291,11 +299,12 @@ def experts_few(
     fc1: FewBits,
     fc2: FewBits,
     adapters: StepAdapters | None = None,
+    early: bool = False,
 ) -> Pairs:
-    """For any number of tokens, in spite of its name; made for few."""
+    """For any number of tokens, in spite of its name; made for few. `early` as for `few_tokens_experts`."""
     if len(h) <= FEW_TOKENS:
         pairs = PairAdapters(adapters, ids, None) if adapters is not None else None
-        return Pairs(few_tokens_experts(h, ids, fc1, fc2, pairs), weights, None)
+        return Pairs(few_tokens_experts(h, ids, fc1, fc2, pairs, early=early), weights, None)
     order, ends = sort_pairs(ids, len(fc1.values))
     pairs = PairAdapters(adapters, ids, order) if adapters is not None else None
     return Pairs(many_tokens_experts(h, order, ends, fc1, fc2, pairs), weights, invert(order))
@@ -308,16 +317,16 @@ def few_tokens_experts(
     fc2: FewBits,
     adapters: PairAdapters | None,
     cuts: tuple[Cut, Cut] | None = None,
+    early: bool = False,
 ) -> Tensor:
-    """Every pair's values [pairs, dim] in float32. Experts that no token chose are not read."""
+    """Every pair's values, float32. Unchosen experts are not read. `early`: `ids` are two launches old."""
     (num_tokens, dim), top, num_experts = h.shape, ids.shape[1], len(fc1.values)
     inner = torch.empty((num_tokens * top, fc2.in_dim), dtype=h.dtype, device=h.device)
     out = torch.empty((num_tokens * top, dim), dtype=torch.float32, device=h.device)
-    outputs = top * dim  # of one token; its experts run side by side
-    first, second = cuts or (cut_for(outputs, fc1), cut_for(outputs, fc2))
+    # The experts of a token run side by side.
+    first, second = cuts or (cut_for(top * dim, fc1), cut_for(top * dim, fc2))
     for x, w, y, gated, cut in ((h, fc1, inner, True, first), (inner, fc2, out, False, second)):
-        # The experts of one token are all different, so only those it chose get a program.
-        slots = top if num_tokens == 1 else num_experts
+        slots = top if num_tokens == 1 else num_experts  # one token's experts are all different
         own = cut.outputs // 2 if gated else cut.outputs
         _few_tokens[(slots, triton.cdiv(y.shape[1], own))](
             x,
@@ -332,6 +341,7 @@ def few_tokens_experts(
             BLOCK_TOP=triton.next_power_of_2(top),
             BLOCK_M=8 if num_tokens <= 16 else 16,
             PARTS=cut.warps,
+            **launch_options(early and num_tokens == 1 and adapters is None),
             **_matrix(w, y.shape[1], gated, cut),
             **_lora(adapters, gated, x),
         )
@@ -347,8 +357,8 @@ def many_tokens_experts(
     out = torch.empty((num_pairs, h.shape[1]), dtype=h.dtype, device=h.device)
     for x, w, y, gated in ((h, fc1, inner, True), (inner, fc2, out, False)):
         # With int4 each output has a sum of its own for every group, which takes twice the registers.
-        block_n, stages = (64, 2) if w.kind == "int4" else (128, 3)
-        cut = Cut(block_n, 64, 4, 2 if h.dtype == torch.float32 else stages)
+        stages = 2 if w.kind == "int4" or h.dtype == torch.float32 else 3
+        cut = Cut(64 if w.kind == "int4" else 128, 64, 4, stages)
         own = cut.outputs // 2 if gated else cut.outputs
         tiles = triton.cdiv(num_pairs, block_m) + num_experts
         _many_tokens[(tiles, triton.cdiv(y.shape[1], own))](

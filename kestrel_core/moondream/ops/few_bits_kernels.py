@@ -1,4 +1,4 @@
-"""Products of few rows with weights in 8 or 4 bits, and unpacking for those of many. CUDA.
+"""Products of few rows with weights in 8 or 4 bits; those of many unpack them first. CUDA.
 
 `ops.few_bits` says what each computes and how the numbers lie, `ops.few_bits_product` how they are read.
 """
@@ -12,9 +12,12 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from kestrel_core.moondream.ops.early_launch import EARLY_DIM, launch_options, wait
 from kestrel_core.moondream.ops.few_bits import TOGETHER, FewBits, padded_dim
-from kestrel_core.moondream.ops.few_bits_product import few_rows_product, steps_of, wider
+from kestrel_core.moondream.ops.few_bits_product import fetch_rows, few_rows_product
 from kestrel_core.moondream.ops.protocol import FEW_ROWS, Cut
+from kestrel_core.moondream.ops.unpack_kernels import bytes_or_words as bytes_or_words
+from kestrel_core.moondream.ops.unpack_kernels import unpack_into as unpack_into
 
 
 @triton.jit(do_not_specialize=["num_rows"])  # one kernel for all counts
@@ -40,10 +43,14 @@ def _few_rows(
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
     PARTS: tl.constexpr,
+    EARLY: tl.constexpr,
 ) -> None:
     m = tl.arange(0, BLOCK_M)
     n = tl.program_id(0) * BLOCK_N + tl.arange(0, BLOCK_N)
     valid, inside = m < num_rows, n < OUT_DIM
+    if EARLY:
+        fetch_rows(values, tl.minimum(n, OUT_DIM - 1), X_DIM, INT4)
+    wait(EARLY)
     parts = few_rows_product(
         x,
         m * x_stride,
@@ -120,6 +127,7 @@ def _two_of_few_rows(
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
     PARTS: tl.constexpr,
+    EARLY: tl.constexpr,
 ) -> None:
     """Programs of the first matrix, and then those of the other."""
     PROGRAMS: tl.constexpr = (OUT_DIM + BLOCK_N - 1) // BLOCK_N
@@ -128,6 +136,9 @@ def _two_of_few_rows(
     valid = m < num_rows
     if program < PROGRAMS:
         n = program * BLOCK_N + tl.arange(0, BLOCK_N)
+        if EARLY:
+            fetch_rows(values, tl.minimum(n, OUT_DIM - 1), X_DIM, INT4)
+        wait(EARLY)
         parts = few_rows_product(
             x,
             m * x_stride,
@@ -146,6 +157,9 @@ def _two_of_few_rows(
         _store(parts, bias, out, m, n, valid, n < OUT_DIM, OUT_DIM + OTHER_DIM, True)
     else:
         n = (program - PROGRAMS) * BLOCK_N + tl.arange(0, BLOCK_N)
+        if EARLY:
+            fetch_rows(other_values, tl.minimum(n, OTHER_DIM - 1), X_DIM, OTHER_INT4)
+        wait(EARLY)
         parts = few_rows_product(
             x,
             m * x_stride,
@@ -209,20 +223,27 @@ def _num_blocks(w: FewBits, cut: Cut) -> int:
     return padded_dim(w.in_dim) // TOGETHER if w.kind == "int4" else triton.cdiv(w.in_dim, cut.depth)
 
 
-def linear(x: Tensor, w: FewBits, bias: Tensor | None) -> Tensor:
+def linear(x: Tensor, w: FewBits, bias: Tensor | None, early: bool = False) -> Tensor:
+    """`early`, here and below: for few rows, as `ops.early_launch` says."""
     if len(x) > FEW_ROWS:
         return F.linear(x, _unpacked(w, x.dtype), bias)
-    return few_rows(x, w, None, None, bias, cut_for(w.out_dim, w))
+    return few_rows(x, w, None, None, bias, cut_for(w.out_dim, w), early)
 
 
-def linear_sum(x: Tensor, w: FewBits, y: Tensor, other: FewBits, bias: Tensor) -> Tensor:
+def linear_sum(x: Tensor, w: FewBits, y: Tensor, other: FewBits, bias: Tensor, early: bool = False) -> Tensor:
     if len(x) > FEW_ROWS:
         return F.linear(x, _unpacked(w, x.dtype), bias).addmm_(y, _unpacked(other, x.dtype).T)
-    return few_rows(x, w, y, other, bias, cut_for(w.out_dim, w, other))
+    return few_rows(x, w, y, other, bias, cut_for(w.out_dim, w, other), early)
 
 
 def few_rows(
-    x: Tensor, w: FewBits, y: Tensor | None, other: FewBits | None, bias: Tensor | None, cut: Cut
+    x: Tensor,
+    w: FewBits,
+    y: Tensor | None,
+    other: FewBits | None,
+    bias: Tensor | None,
+    cut: Cut,
+    early: bool = False,
 ) -> Tensor:
     out_dim = w.out_dim
     out = torch.empty((len(x), out_dim), dtype=x.dtype, device=x.device)
@@ -246,21 +267,24 @@ def few_rows(
         INT4=w.kind == "int4",
         OTHER_INT4=of_y.kind == "int4",
         **_options(cut, x, w, of_y),
+        **launch_options(early and out_dim <= EARLY_DIM),
     )
     return out
 
 
-def linear_beside(x: Tensor, w: FewBits, other: FewBits, bias: Tensor) -> Tensor:
+def linear_beside(x: Tensor, w: FewBits, other: FewBits, bias: Tensor, early: bool = False) -> Tensor:
     if len(x) > FEW_ROWS:
         weight = torch.empty((w.out_dim + other.out_dim, w.in_dim), dtype=x.dtype, device=x.device)
         unpack_into(w, weight[: w.out_dim])
         unpack_into(other, weight[w.out_dim :])
         return F.linear(x, weight, bias)
     cut = cut_for(w.out_dim + other.out_dim, w, other)
-    return few_rows_beside(x, w, other, bias, cut)
+    return few_rows_beside(x, w, other, bias, cut, early)
 
 
-def few_rows_beside(x: Tensor, w: FewBits, other: FewBits, bias: Tensor, cut: Cut) -> Tensor:
+def few_rows_beside(
+    x: Tensor, w: FewBits, other: FewBits, bias: Tensor, cut: Cut, early: bool = False
+) -> Tensor:
     dims = w.out_dim, other.out_dim
     out = torch.empty((len(x), sum(dims)), dtype=x.dtype, device=x.device)
     _two_of_few_rows[(sum(triton.cdiv(dim, cut.outputs) for dim in dims),)](
@@ -279,6 +303,7 @@ def few_rows_beside(x: Tensor, w: FewBits, other: FewBits, bias: Tensor, cut: Cu
         INT4=w.kind == "int4",
         OTHER_INT4=other.kind == "int4",
         **_options(cut, x, w, other),
+        **launch_options(early and sum(dims) <= EARLY_DIM),
     )
     return out
 
@@ -296,82 +321,9 @@ def _options(cut: Cut, x: Tensor, *matrices: FewBits) -> dict[str, int]:
     }
 
 
-def bytes_or_words(w: FewBits) -> Tensor:
-    """The values as kernels take them: float8 numbers as bytes, nibbles in words of 16 bits."""
-    return w.values.view(torch.int16 if w.kind == "int4" else torch.uint8)
-
-
 def single_or_four(w: FewBits) -> Tensor:
     """The scales as products take them: one by one, or those of four groups as one number."""
     return w.scales.view(torch.int64) if w.kind == "int4" else w.scales
-
-
-# Unpacking: a program for some rows and 256 columns.
-
-
-@triton.jit
-def _unpack(
-    values: tl.tensor,
-    scales: tl.tensor,
-    out: tl.tensor,
-    num_rows: tl.tensor,
-    IN_DIM: tl.constexpr,
-    INT4: tl.constexpr,
-    BLOCK_R: tl.constexpr,
-) -> None:
-    row = tl.program_id(0).to(tl.int64) * BLOCK_R + tl.arange(0, BLOCK_R)
-    block = tl.program_id(1)
-    inside = row < num_rows
-    if INT4:
-        BLOCKS: tl.constexpr = (IN_DIM + 255) // 256
-        k = tl.arange(0, 64)
-        words = values + row[:, None] * (BLOCKS * 64) + block * 64 + k[None, :]
-        packed = tl.load(words, mask=inside[:, None], other=0)
-        first, second, third, fourth = steps_of(packed)
-        factors = scales + row * (BLOCKS * 4) + block * 4
-        _store_group(out, row, block * 256 + k, first, factors, inside, IN_DIM)
-        _store_group(out, row, block * 256 + 64 + k, second, factors + 1, inside, IN_DIM)
-        _store_group(out, row, block * 256 + 128 + k, third, factors + 2, inside, IN_DIM)
-        _store_group(out, row, block * 256 + 192 + k, fourth, factors + 3, inside, IN_DIM)
-    else:
-        k = block * 256 + tl.arange(0, 256)
-        mask = inside[:, None] & (k[None, :] < IN_DIM)
-        wide = wider(tl.load(values + row[:, None] * IN_DIM + k[None, :], mask=mask, other=0))
-        scale = tl.load(scales + row, mask=inside, other=0.0)
-        numbers = wide.to(tl.float32) * scale[:, None]
-        tl.store(out + row[:, None] * IN_DIM + k[None, :], numbers.to(out.dtype.element_ty), mask=mask)
-
-
-@triton.jit
-def _store_group(
-    out: tl.tensor,
-    row: tl.tensor,
-    k: tl.tensor,
-    steps: tl.tensor,
-    scales: tl.tensor,
-    inside: tl.tensor,
-    IN_DIM: tl.constexpr,
-) -> None:
-    scale = tl.load(scales, mask=inside, other=0.0).to(tl.float32)
-    numbers = (steps.to(tl.float32) * scale[:, None]).to(out.dtype.element_ty)
-    mask = inside[:, None] & (k[None, :] < IN_DIM)
-    tl.store(out + row[:, None] * IN_DIM + k[None, :], numbers, mask=mask)
-
-
-def unpack_into(w: FewBits, out: Tensor) -> None:
-    """`out`: contiguous, of the matrices' shape."""
-    assert out.is_contiguous() and tuple(out.shape) == w.shape
-    num_rows, block_r = w.values[..., 0].numel(), 16
-    _unpack[(triton.cdiv(num_rows, block_r), triton.cdiv(w.in_dim, TOGETHER))](
-        bytes_or_words(w),
-        w.scales,
-        out,
-        num_rows,
-        IN_DIM=w.in_dim,
-        INT4=w.kind == "int4",
-        BLOCK_R=block_r,
-        num_warps=4,
-    )
 
 
 def _unpacked(w: FewBits, dtype: torch.dtype) -> Tensor:

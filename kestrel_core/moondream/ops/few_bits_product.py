@@ -10,6 +10,10 @@ different outputs.
 import triton
 import triton.language as tl
 
+from kestrel_core.moondream.ops.early_launch import FETCHED_LINES, LINE_BYTES, prefetch
+
+LINE = tl.constexpr(LINE_BYTES)
+LINES = tl.constexpr(FETCHED_LINES)
 INTERPRETED = tl.constexpr(triton.knobs.runtime.interpret)  # where there are no instructions of a device
 
 # Two words of 16 bits to four pairs of bfloat16: a nibble under the exponent of 128 is 128 + nibble, and
@@ -52,6 +56,15 @@ WIDER = tl.constexpr(
     fma.rn.bf16x2 $1, b, large, zero;
     }"""
 )
+
+
+@triton.jit
+def fetch_rows(values: tl.tensor, rows: tl.tensor, IN_DIM: tl.constexpr, INT4: tl.constexpr) -> None:
+    """Have the beginnings of these rows fetched: the first turns of a product's loop read them."""
+    ROW: tl.constexpr = (IN_DIM + 255) // 256 * 64 if INT4 else IN_DIM  # words of 16 bits, or bytes
+    AT_ONCE: tl.constexpr = LINE // 2 if INT4 else LINE
+    at = tl.minimum(tl.arange(0, LINES) * AT_ONCE, ROW - 1)
+    prefetch(values + rows.to(tl.int64)[:, None] * ROW + at[None, :])
 
 
 @triton.jit

@@ -24,6 +24,7 @@ from kestrel_core.moondream.ops.rounding import to_float8
 from kestrel_core.moondream.ops.routing_kernels import route as route
 
 name = "ours"
+early = False
 
 FLOAT8_MAX = tl.constexpr(448.0)
 

@@ -20,6 +20,7 @@ from kestrel_core.moondream.ops.protocol import (
 )
 
 name = "torch"
+early = False
 
 FLOAT8 = torch.float8_e4m3fn
 FLOAT8_MAX = 448.0

@@ -97,6 +97,7 @@ class StepAdapters(NamedTuple):
 
 class Fused(Protocol):
     name: str
+    early: bool  # whether its kernels for few rows are launched early, as `ops.early_launch` says
 
     def add_norm(
         self, x: Tensor, y: Tensor | None, pairs: Pairs | None, norm: Norm | None

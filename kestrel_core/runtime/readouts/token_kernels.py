@@ -109,7 +109,7 @@ class TokenReadout:
         text = model.text
         self._fused = fused
         self._norm = Norm.of(text.post_ln)
-        self._output = text.lm_head
+        self._output: nn.Module = text.lm_head
         self._embeddings = text.wte
 
     def __call__(self, hidden: Tensor, asked: Asked, feeds: Tensor, results: Tensor) -> None:

@@ -10,7 +10,7 @@ from tiny import tiny_config, tiny_model
 from torch import Tensor
 
 from kestrel_core.moondream.fast_text import FastText
-from kestrel_core.moondream.few_bits_layers import PackedLinear
+from kestrel_core.moondream.few_bits_layers import OutputLayer8, PackedLinear
 from kestrel_core.moondream.ops import plain
 from kestrel_core.moondream.ops.few_bits import pack_weights
 from kestrel_core.runtime.readouts import batched
@@ -127,3 +127,21 @@ def test_only_fast_paths_on_cuda_have_it() -> None:
     for level in ("off", "attention", "products", "early"):
         assert choose_token_readout(model, FastText(model.text, plain), level) is None
         assert choose_token_readout(model, None, level) is None
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize("rows", [1, 17])
+def test_an_output_layer_may_have_few_bits(kernels: ModuleType, rows: int) -> None:
+    model = tiny_model(tiny_config(2, vocab_size=100), seed=1)
+    hidden = torch.randn((rows, model.config.text.dim), generator=torch.Generator().manual_seed(3))
+    asked = asked_for([NOTHING] * rows, [NOTHING] * rows, list(range(rows)))
+    packed = pack_weights(model.text.lm_head.weight, "fp8")
+    for output in (
+        OutputLayer8(model.text.lm_head),
+        PackedLinear(packed, model.text.lm_head.bias, torch.float32),
+    ):
+        model.text.add_module("lm_head", output)
+        results, feeds = torch.zeros(rows, NUM_VALUES), torch.zeros(rows, hidden.shape[1])
+        kernels.TokenReadout(model, plain)(hidden, asked, feeds, results)
+        expected, expected_feeds = batched.read(model, hidden, asked, Form())
+        assert torch.equal(results, expected) and torch.equal(feeds, expected_feeds)
