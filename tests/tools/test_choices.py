@@ -307,3 +307,4 @@ def test_settings_of_a_record_are_those_that_were_asked_with(record: Path) -> No
 
 def test_few_bits_are_allowed_more() -> None:
     assert near_of("bfloat16", "off") == 4 < near_of("bfloat16", "fp8") < near_of("bfloat16", "int4")
+    assert near_of("bfloat16", "off", "fp8") == near_of("bfloat16", "fp8")
