@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -12,8 +13,17 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from examples.train_tiny import batches, make_tokenizer, network, other_pictures, samples, train
-from examples.train_tiny.batches import SLOTS
+from examples.train_tiny import (
+    batches,
+    checkpoints,
+    make_tokenizer,
+    network,
+    other_pictures,
+    samples,
+    train,
+    trainer,
+)
+from examples.train_tiny.batches import LENGTH
 from examples.train_tiny.teacher import Task, Teacher
 from examples.train_tiny.words import TOKENIZER, Words
 from kestrel_core.build import load_model
@@ -29,6 +39,7 @@ from kestrel_core.moondream.moe import MoE
 from kestrel_core.protocol.messages import Request
 from kestrel_core.skills.registry import builtin_skills
 from kestrel_core.skills.spec import Language
+from kestrel_tools.finetune.bins import bin_of_coord, bin_of_size
 from kestrel_tools.scenes import facts, render
 from kestrel_tools.scenes.pictures import Folder, draw, encode
 from kestrel_tools.scenes.score import box_iou, inside, outline_iou
@@ -232,28 +243,45 @@ def test_all_experts_at_once_give_what_the_chosen_ones_give() -> None:
     torch.testing.assert_close(all_(h), one(h), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize("in_blocks", [False, True])
 @torch.no_grad()
-def test_tasks_packed_behind_an_image_are_as_if_each_were_alone() -> None:
+def test_tasks_packed_behind_an_image_are_as_if_each_were_alone(in_blocks: bool) -> None:
     model, rng = new_model(), Random(4)
     config, prefix = model.config, model.config.image_prefix_length
     scenes = [draw_scene(rng, 1.0) for _ in range(2)]
-    asked = [[batches.slot_task(rng, scene, length, TEACHER) for length in SLOTS] for scene in scenes]
+    asked = [row_of_tasks(rng, scene) for scene in scenes]
     assert any(sample.size for row in asked for task in row for sample in task.answer)
     image = torch.randn(2, prefix - 1, config.text.dim, generator=torch.Generator().manual_seed(0))
     bos = model.text.wte[0].expand(2, 1, -1)
 
-    fed = network.Fed.of(batches.lay(asked, SLOTS, config), prefix, CPU)
+    fed = network.Fed.of(batches.lay(asked, LENGTH, config), prefix, CPU)
     x = torch.cat((bos, image, network.embed(model, fed, jitter=False)), dim=1)
-    positions = network.slot_positions(prefix, SLOTS, CPU).repeat(2)
-    packed = model.text(x.flatten(0, 1), positions, network.Together(2, prefix, SLOTS, CPU))
-    slots = packed.unflatten(0, (2, -1))[:, prefix:].split(SLOTS, dim=1)
+    attend = network.Together(2, prefix, LENGTH, CPU, in_blocks)
+    positions = attend.look(fed.begin, fed.alone)
+    packed = model.text(x.flatten(0, 1), positions, attend).unflatten(0, (2, -1))
 
     for row, tasks in enumerate(asked):
-        for slot, task in enumerate(tasks):
+        at = prefix
+        for task in tasks:
             told = embedded(model, [*task.prompt, *(sample.feed for sample in task.answer[:-1])])
-            whole = torch.cat((bos[row], image[row], told))
-            alone = model.text(whole, torch.arange(len(whole)), Alone(prefix, len(whole)))
-            torch.testing.assert_close(slots[slot][row, : len(told)], alone[prefix:], rtol=1e-3, atol=1e-4)
+            cut = 0 if task.alone else prefix
+            whole = told if task.alone else torch.cat((bos[row], image[row], told))
+            alone = model.text(whole, torch.arange(len(whole)), Alone(cut, len(whole)))
+            torch.testing.assert_close(packed[row, at : at + len(told)], alone[cut:], rtol=1e-3, atol=1e-4)
+            at += len(told)
+
+
+def row_of_tasks(rng: Random, scene: Scene) -> list[Task]:
+    draw = partial(batches._task, scene=scene, teacher=TEACHER)
+    return batches.fill(rng, draw, batches.ORDER, [batches.short_talk(rng, TEACHER)])
+
+
+def test_rows_are_nearly_full() -> None:
+    rng = Random(8)
+    rows = [row_of_tasks(rng, draw_scene(rng, 1.2)) for _ in range(30)]
+    assert all(sum(task.length for task in row) <= LENGTH for row in rows)
+    assert batches.filled(rows) > 0.95
+    assert min(len(row) for row in rows) >= 6
 
 
 class Alone:
@@ -291,10 +319,68 @@ def test_tiles_of_a_batch_become_what_the_server_makes_of_each_picture() -> None
 
 
 def test_a_few_steps_reduce_the_loss() -> None:
-    trainer = train.Trainer(new_model(), batch=2, lr=5e-3)
+    taught = trainer.Trainer(new_model(), batch=2, lr=5e-3)
     batch = batches.make_batch(0, 0, 2, smaller_config(), TEACHER)
-    losses = [float(trainer.step(batch, 1.0)["loss"]) for _ in range(12)]
+    losses = [float(taught.step(batch, 1.0)["loss"]) for _ in range(12)]
     assert losses[-1] < 0.7 * losses[0]
+
+
+def test_every_sample_of_a_task_is_read_before_it_is_fed() -> None:
+    rng, config = Random(9), smaller_config()
+    tasks = [row_of_tasks(rng, draw_scene(rng, 1.0)) for _ in range(3)]
+    rows = batches.lay(tasks, LENGTH, config)
+    read = [sample for row in tasks for task in row for sample in task.answer]
+    assert rows.tokens.tolist() == [sample.token for sample in read if sample.token is not None]
+    bins = config.region.coord_out_dim
+    assert rows.coords.tolist() == [bin_of_coord(s.coord, bins) for s in read if s.coord is not None]
+    wide = config.region.num_size_bins
+    assert rows.sizes.tolist() == [[bin_of_size(n, wide) for n in s.size] for s in read if s.size is not None]
+    assert set(rows.coord_from + 1) <= set(rows.coord_at) and set(rows.size_from + 1) <= set(rows.size_at)
+    begins = np.unique(rows.begin + np.arange(3)[:, None] * LENGTH)
+    first = {int(at) for at in begins if rows.ids.flat[at]}
+    assert len(first) == sum(len(row) for row in tasks)
+    assert rows.token_weights.sum() == pytest.approx(
+        sum(
+            (2 if task.kind == "read" else 1) * sum(s.token is not None for s in task.answer) ** 0.5
+            for row in tasks
+            for task in row
+        ),
+        rel=1e-5,
+    )
+
+
+def test_the_average_of_the_weights_follows_them() -> None:
+    taught = trainer.Trainer(new_model(), batch=2, lr=5e-3, ema=0.5)
+    batch = batches.make_batch(0, 0, 2, smaller_config(), TEACHER)
+    name = "text.blocks.0.attn.qkv.weight"
+    before = taught.model.get_parameter(name).detach().clone()
+    taught.step(batch, 1.0)
+    now, kept = taught.model.get_parameter(name), 2 / 11
+    torch.testing.assert_close(taught.average.get_parameter(name), kept * before + (1 - kept) * now.detach())
+
+
+def test_two_slices_make_one_schedule() -> None:
+    assert train.parse(["--minutes", "22", "--slice", "2", "2"]).part == (0.5, 1.0)
+    assert train.parse(["--minutes", "22", "--slice", "1", "2"]).part == (0.0, 0.5)
+
+
+def test_training_goes_on_from_a_checkpoint_alone(tmp_path: Path) -> None:
+    model, other = new_model(1), new_model(2)
+    checkpoints.save(new_model(5), tmp_path, 9, average=model)
+    for path in tmp_path.glob("resume_*"):
+        path.unlink()
+    assert checkpoints.trained_steps(tmp_path) == 9
+    checkpoints.resume(other, tmp_path)
+    for name, parameter in model.named_parameters():
+        assert torch.equal(other.get_parameter(name), parameter.bfloat16().float()), name
+
+
+def test_workers_send_the_batches_in_order() -> None:
+    make = partial(batches.make_batch, seed=1, size=1, config=smaller_config(), teacher=TEACHER)
+    stream = batches.stream(make, 2, first=5)
+    for step in range(5, 9):
+        assert np.array_equal(next(stream).rows.ids, make(step).rows.ids)
+    stream.close()
 
 
 def test_the_schedule_begins_high_and_ends_low() -> None:
@@ -305,9 +391,9 @@ def test_the_schedule_begins_high_and_ends_low() -> None:
 
 def test_a_saved_model_is_resumed_whole_and_loaded_by_the_server(tmp_path: Path) -> None:
     model, other = new_model(1), new_model(2)
-    train.save(model, tmp_path, 7)
-    assert train.trained_steps(tmp_path) == 7
-    train.resume(other, tmp_path)
+    checkpoints.save(model, tmp_path, 7)
+    assert checkpoints.trained_steps(tmp_path) == 7
+    checkpoints.resume(other, tmp_path)
     for name, parameter in model.named_parameters():
         assert torch.equal(other.get_parameter(name), parameter), name
     served = load_model(tmp_path, None, CPU, torch.float32)
