@@ -115,7 +115,7 @@ class Together:
         self._mask = torch.empty(0)
         self._sees = sees_of(self._seen, self._begin)
         self._blocks = BlockMask.from_kv_blocks(
-            *_listed(self._visible_blocks()),
+            *_listed(self.blocks_seen()),
             BLOCK_SIZE=BLOCK,
             mask_mod=self._sees,
             seq_lengths=(whole, whole),
@@ -127,7 +127,7 @@ class Together:
         self._begin[:, cut:] = begin + cut
         self._seen[:, cut:] = (~alone).int() * cut
         if self.in_blocks:
-            blocks = self._visible_blocks()
+            blocks = self.blocks_seen()
             kept = self._blocks
             for held, new in zip(
                 (kept.kv_num_blocks, kept.kv_indices, kept.q_num_blocks, kept.q_indices),
@@ -146,7 +146,7 @@ class Together:
         own = self._at - self._begin + self._seen
         return torch.where(self._at < cut, self._at, own).flatten()
 
-    def _visible_blocks(self) -> Tensor:
+    def blocks_seen(self) -> Tensor:
         """Where something may be seen: [rows, 1, query blocks, key blocks]. Tasks lie in order."""
         block = torch.arange(-(-self._begin.shape[1] // BLOCK), device=self._begin.device)
         first = self._begin[:, ::BLOCK, None] // BLOCK
@@ -168,7 +168,7 @@ class Together:
 
 
 def sees_of(seen: Tensor, begin: Tensor) -> Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]:
-    """Whether a position sees a key: one of the image, unless its task is alone, or one before it in its task."""
+    """Whether a position sees a key: of the image, unless its task is alone, or before it in its task."""
 
     def sees(row: Tensor, head: Tensor, q: Tensor, k: Tensor) -> Tensor:
         return (k < seen[row, q]) | ((k >= begin[row, q]) & (k <= q))

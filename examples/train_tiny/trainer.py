@@ -115,7 +115,7 @@ class Trainer:
         return found
 
     def warm_up(self, batch: Batch) -> None:
-        """Compile most of it; nothing is learnt. Attention in blocks is left out where it does not compile."""
+        """Compile most of it; nothing is learnt. Without attention in blocks where that does not compile."""
         try:
             self._try(batch)
         except Exception as error:  # whatever the compiler raises

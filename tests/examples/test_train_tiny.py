@@ -243,6 +243,7 @@ def test_all_experts_at_once_give_what_the_chosen_ones_give() -> None:
     torch.testing.assert_close(all_(h), one(h), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
 @pytest.mark.parametrize("in_blocks", [False, True])
 @torch.no_grad()
 def test_tasks_packed_behind_an_image_are_as_if_each_were_alone(in_blocks: bool) -> None:
@@ -259,6 +260,13 @@ def test_tasks_packed_behind_an_image_are_as_if_each_were_alone(in_blocks: bool)
     attend = network.Together(2, prefix, LENGTH, CPU, in_blocks)
     positions = attend.look(fed.begin, fed.alone)
     packed = model.text(x.flatten(0, 1), positions, attend).unflatten(0, (2, -1))
+    everywhere = (
+        attend.blocks_seen()[:, 0].repeat_interleave(network.BLOCK, 1).repeat_interleave(network.BLOCK, 2)
+    )
+    mask = network.Together(2, prefix, LENGTH, CPU, False)
+    mask.look(fed.begin, fed.alone)
+    seen = mask._mask[:, 0] == 0
+    assert (seen <= everywhere[:, prefix : prefix + LENGTH, : prefix + LENGTH]).all(), "no block is left out"
 
     for row, tasks in enumerate(asked):
         at = prefix
@@ -336,9 +344,10 @@ def test_every_sample_of_a_task_is_read_before_it_is_fed() -> None:
     wide = config.region.num_size_bins
     assert rows.sizes.tolist() == [[bin_of_size(n, wide) for n in s.size] for s in read if s.size is not None]
     assert set(rows.coord_from + 1) <= set(rows.coord_at) and set(rows.size_from + 1) <= set(rows.size_at)
-    begins = np.unique(rows.begin + np.arange(3)[:, None] * LENGTH)
-    first = {int(at) for at in begins if rows.ids.flat[at]}
-    assert len(first) == sum(len(row) for row in tasks)
+    lengths = [task.length for task in tasks[0]]
+    begins = np.repeat(np.cumsum([0, *lengths[:-1]]), lengths)
+    assert rows.begin[0, : len(begins)].tolist() == begins.tolist()
+    assert rows.alone[0].sum() == lengths[0], "the talk that comes first"
     assert rows.token_weights.sum() == pytest.approx(
         sum(
             (2 if task.kind == "read" else 1) * sum(s.token is not None for s in task.answer) ** 0.5
