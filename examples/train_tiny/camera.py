@@ -82,8 +82,8 @@ def cut_crops(picture: Tensor, tiling: tuple[int, int], vision: VisionConfig) ->
 
 
 def _resize(picture: Tensor, height: int, width: int) -> Tensor:
-    """As `F.interpolate` does it, bicubic and antialiased, whose kernel has a thread for all pictures' pixels at
-    one place; as two products it takes a tenth of the time."""
+    """As `F.interpolate` does it, bicubic and antialiased; its kernel has one thread for a place in all
+    pictures, where two products fill the device."""
     levels = picture * 255
     for side, wanted in ((-2, height), (-1, width)):
         if picture.shape[side] != wanted:
