@@ -11,6 +11,7 @@ from .batches import Batch
 from .trainer import Trainer
 
 UNMEASURED = 12  # steps in which the last sizes are compiled
+COUNTED_S = 5.0  # in which the workers' batches are counted
 
 
 def report(trainer: Trainer, stream: Iterator[Batch], steps: int) -> None:
@@ -62,16 +63,16 @@ def report(trainer: Trainer, stream: Iterator[Batch], steps: int) -> None:
         print(f"memory at most {torch.cuda.max_memory_allocated() / 2**30:.1f} GiB", flush=True)
 
 
-def _workers(stream: Iterator[Batch], most: int = 2500, seconds: float = 5.0) -> None:
+def _workers(stream: Iterator[Batch], most: int = 2500) -> None:
     """What the workers make when nothing was made ahead: take all there is, then count."""
     start = time.monotonic()
     for _ in range(most):
         before = time.monotonic()
         next(stream)
-        if time.monotonic() - before > 0.01 or time.monotonic() - start > 3 * seconds:
+        if time.monotonic() - before > 0.01 or time.monotonic() - start > 3 * COUNTED_S:
             break
     start, count = time.monotonic(), 0
-    while time.monotonic() - start < seconds:
+    while time.monotonic() - start < COUNTED_S:
         next(stream)
         count += 1
     print(f"workers make {count / (time.monotonic() - start):.1f} batches/s", flush=True)

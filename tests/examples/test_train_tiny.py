@@ -19,6 +19,7 @@ from examples.train_tiny import (
     make_tokenizer,
     network,
     other_pictures,
+    pace,
     samples,
     train,
     trainer,
@@ -366,6 +367,18 @@ def test_the_average_of_the_weights_follows_them() -> None:
     taught.step(batch, 1.0)
     now, kept = taught.model.get_parameter(name), 2 / 11
     torch.testing.assert_close(taught.average.get_parameter(name), kept * before + (1 - kept) * now.detach())
+
+
+def test_a_profile_tells_where_the_time_goes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(pace, "UNMEASURED", 1)
+    monkeypatch.setattr(pace, "COUNTED_S", 0.01)
+    make = partial(batches.make_batch, seed=1, size=2, config=smaller_config(), teacher=TEACHER)
+    pace.report(trainer.Trainer(new_model(), batch=2, lr=1e-3), batches.stream(make, 0), 2)
+    said = capsys.readouterr().out
+    for part in ("steps/s", "batches/s", "drawing", "vision", "text", "losses", "backward", "optimizer"):
+        assert part in said, said
 
 
 def test_two_slices_make_one_schedule() -> None:
