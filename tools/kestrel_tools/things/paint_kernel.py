@@ -68,36 +68,36 @@ def _filled(slots: Tensor) -> Tensor:
 
 
 @triton.jit
-def _level(size, side: tl.constexpr, levels: tl.constexpr):
+def _level(size: tl.tensor, side: tl.constexpr, levels: tl.constexpr) -> tl.tensor:
     """Which copy of the atlas has about a pixel for each of the picture's."""
     level = tl.floor(tl.log2(side / tl.maximum(size, 1e-3)) + 0.5)
     return tl.minimum(tl.maximum(level, 0.0), levels - 1.0).to(tl.int32)
 
 
 @triton.jit
-def _share(past, second: tl.constexpr):
+def _share(past: tl.tensor, second: tl.constexpr) -> tl.tensor:
     """Of the first of two neighbours, or the second, for a place `past` the first."""
     return past if second == 1 else 1 - past
 
 
 @triton.jit
 def _put_all(
-    picture,
-    height,
-    width,
-    unit,
-    marks,
-    num_marks,
-    sprites,
-    num_sprites,
-    sprite_pixels,
-    sprite_offsets,
-    lines,
-    num_lines,
-    text,
-    starts,
-    letter_pixels,
-    letter_offsets,
+    picture: tl.tensor,
+    height: tl.tensor,
+    width: tl.tensor,
+    unit: tl.tensor,
+    marks: tl.tensor,
+    num_marks: tl.tensor,
+    sprites: tl.tensor,
+    num_sprites: tl.tensor,
+    sprite_pixels: tl.tensor,
+    sprite_offsets: tl.tensor,
+    lines: tl.tensor,
+    num_lines: tl.tensor,
+    text: tl.tensor,
+    starts: tl.tensor,
+    letter_pixels: tl.tensor,
+    letter_offsets: tl.tensor,
     SPRITE: tl.constexpr,
     SPRITE_LEVELS: tl.constexpr,
     LETTER: tl.constexpr,
@@ -108,7 +108,7 @@ def _put_all(
     PAD: tl.constexpr,
     ROWS: tl.constexpr,
     COLS: tl.constexpr,
-):
+) -> None:
     across = tl.cdiv(width, COLS)
     top, left = tl.program_id(0) // across * ROWS, tl.program_id(0) % across * COLS
     number = tl.program_id(1)
