@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -15,78 +14,36 @@ from torch import Tensor
 
 from examples.train_tiny import (
     batches,
-    checkpoints,
     make_tokenizer,
     network,
     other_pictures,
-    pace,
     samples,
-    train,
-    trainer,
 )
 from examples.train_tiny.batches import LENGTH
 from examples.train_tiny.teacher import Task, Teacher
 from examples.train_tiny.words import TOKENIZER, Words
-from kestrel_core.build import load_model
 from kestrel_core.intake.image_limits import ImageLimits
 from kestrel_core.intake.images import decode_image
 from kestrel_core.intake.tokenizer import Tokenizer
 from kestrel_core.loop.sequence import Reply
 from kestrel_core.loop.step import Coord, Input, PreparedImage, Size
-from kestrel_core.moondream.checkpoint.config_file import validate
-from kestrel_core.moondream.config import MOONDREAM_TINY, MoEConfig, MoondreamConfig
+from kestrel_core.moondream.config import MOONDREAM_TINY, MoEConfig
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.moe import MoE
 from kestrel_core.protocol.messages import Request
 from kestrel_core.skills.registry import builtin_skills
 from kestrel_core.skills.spec import Language
-from kestrel_tools.finetune.bins import bin_of_coord, bin_of_size
 from kestrel_tools.scenes import facts, render
 from kestrel_tools.scenes.pictures import Folder, draw, encode
 from kestrel_tools.scenes.score import box_iou, inside, outline_iou
 from kestrel_tools.scenes.world import Background, Scene, Thing, draw_scene, outline_on_picture
+from tests.small_training import CPU, TEACHER, new_model, row_of_tasks
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
-CPU = torch.device("cpu")
-TEACHER = Teacher(MOONDREAM_TINY.tokenizer)
 LANGUAGE = Language(MOONDREAM_TINY, Tokenizer.from_file(TOKENIZER, MOONDREAM_TINY))
 SKILLS = builtin_skills()
 IMAGE = PreparedImage("picture", None, (1, 1))
-
-
-def smaller_config() -> MoondreamConfig:
-    """The same words and skills, with less behind them: pictures of 4 x 4 patches."""
-    config = replace(
-        MOONDREAM_TINY,
-        text=replace(
-            MOONDREAM_TINY.text,
-            dim=32,
-            ff_dim=48,
-            n_layers=3,
-            n_heads=2,
-            n_kv_heads=2,
-            moe=MoEConfig(num_experts=4, start_layer=1, experts_per_token=2, expert_inner_dim=16),
-        ),
-        vision=replace(
-            MOONDREAM_TINY.vision,
-            enc_dim=32,
-            enc_n_layers=1,
-            enc_ff_dim=48,
-            enc_n_heads=2,
-            crop_size=56,
-            overlap_margin=1,
-            proj_inner_dim=48,
-            proj_out_dim=32,
-        ),
-        region=replace(MOONDREAM_TINY.region, dim=32, coord_feat_dim=16, size_feat_dim=16),
-    )
-    validate(config)
-    return config
-
-
-def new_model(seed: int = 3) -> Moondream:
-    return network.new_model(smaller_config(), CPU, seed)
 
 
 def pictures_of(scenes: list[Scene], height: int, width: int) -> Tensor:
@@ -280,19 +237,6 @@ def test_tasks_packed_behind_an_image_are_as_if_each_were_alone(in_blocks: bool)
             at += len(told)
 
 
-def row_of_tasks(rng: Random, scene: Scene) -> list[Task]:
-    draw = partial(batches._task, scene=scene, teacher=TEACHER)
-    return batches.fill(rng, draw, batches.ORDER, [batches.short_talk(rng, TEACHER)])
-
-
-def test_rows_are_nearly_full() -> None:
-    rng = Random(8)
-    rows = [row_of_tasks(rng, draw_scene(rng, 1.2)) for _ in range(30)]
-    assert all(sum(task.length for task in row) <= LENGTH for row in rows)
-    assert batches.filled(rows) > 0.95
-    assert min(len(row) for row in rows) >= 6
-
-
 class Alone:
     """Attention of one whole sequence: an image prefix seen both ways, then each position what is before."""
 
@@ -325,103 +269,6 @@ def test_tiles_of_a_batch_become_what_the_server_makes_of_each_picture() -> None
     together = network.image_embeddings(model, crops, (1, 2))
     alone = [model.vision.project(model.vision.encode(one), (1, 2)) for one in crops]
     torch.testing.assert_close(together, torch.stack(alone), rtol=1e-4, atol=1e-5)
-
-
-def test_a_few_steps_reduce_the_loss() -> None:
-    taught = trainer.Trainer(new_model(), batch=2, lr=5e-3)
-    batch = batches.make_batch(0, 0, 2, smaller_config(), TEACHER)
-    losses = [float(taught.step(batch, 1.0)["loss"]) for _ in range(12)]
-    assert losses[-1] < 0.7 * losses[0]
-
-
-def test_every_sample_of_a_task_is_read_before_it_is_fed() -> None:
-    rng, config = Random(9), smaller_config()
-    tasks = [row_of_tasks(rng, draw_scene(rng, 1.0)) for _ in range(3)]
-    rows = batches.lay(tasks, LENGTH, config)
-    read = [sample for row in tasks for task in row for sample in task.answer]
-    assert rows.tokens.tolist() == [sample.token for sample in read if sample.token is not None]
-    bins = config.region.coord_out_dim
-    assert rows.coords.tolist() == [bin_of_coord(s.coord, bins) for s in read if s.coord is not None]
-    wide = config.region.num_size_bins
-    assert rows.sizes.tolist() == [[bin_of_size(n, wide) for n in s.size] for s in read if s.size is not None]
-    assert set(rows.coord_from + 1) <= set(rows.coord_at) and set(rows.size_from + 1) <= set(rows.size_at)
-    lengths = [task.length for task in tasks[0]]
-    begins = np.repeat(np.cumsum([0, *lengths[:-1]]), lengths)
-    assert rows.begin[0, : len(begins)].tolist() == begins.tolist()
-    assert rows.alone[0].sum() == lengths[0], "the talk that comes first"
-    assert rows.token_weights.sum() == pytest.approx(
-        sum(
-            (2 if task.kind == "read" else 1) * sum(s.token is not None for s in task.answer) ** 0.5
-            for row in tasks
-            for task in row
-        ),
-        rel=1e-5,
-    )
-
-
-def test_the_average_of_the_weights_follows_them() -> None:
-    taught = trainer.Trainer(new_model(), batch=2, lr=5e-3, ema=0.5)
-    batch = batches.make_batch(0, 0, 2, smaller_config(), TEACHER)
-    name = "text.blocks.0.attn.qkv.weight"
-    before = taught.model.get_parameter(name).detach().clone()
-    taught.step(batch, 1.0)
-    now, kept = taught.model.get_parameter(name), 2 / 11
-    torch.testing.assert_close(taught.average.get_parameter(name), kept * before + (1 - kept) * now.detach())
-
-
-def test_a_profile_tells_where_the_time_goes(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(pace, "UNMEASURED", 1)
-    monkeypatch.setattr(pace, "COUNTED_S", 0.01)
-    make = partial(batches.make_batch, seed=1, size=2, config=smaller_config(), teacher=TEACHER)
-    pace.report(trainer.Trainer(new_model(), batch=2, lr=1e-3), batches.stream(make, 0), 2)
-    said = capsys.readouterr().out
-    for part in ("steps/s", "batches/s", "drawing", "vision", "text", "losses", "backward", "optimizer"):
-        assert part in said, said
-
-
-def test_two_slices_make_one_schedule() -> None:
-    assert train.parse(["--minutes", "22", "--slice", "2", "2"]).part == (0.5, 1.0)
-    assert train.parse(["--minutes", "22", "--slice", "1", "2"]).part == (0.0, 0.5)
-
-
-def test_training_goes_on_from_a_checkpoint_alone(tmp_path: Path) -> None:
-    model, other = new_model(1), new_model(2)
-    checkpoints.save(new_model(5), tmp_path, 9, average=model)
-    for path in tmp_path.glob("resume_*"):
-        path.unlink()
-    assert checkpoints.trained_steps(tmp_path) == 9
-    checkpoints.resume(other, tmp_path)
-    for name, parameter in model.named_parameters():
-        assert torch.equal(other.get_parameter(name), parameter.bfloat16().float()), name
-
-
-def test_workers_send_the_batches_in_order() -> None:
-    make = partial(batches.make_batch, seed=1, size=1, config=smaller_config(), teacher=TEACHER)
-    stream = batches.stream(make, 2, first=5)
-    for step in range(5, 9):
-        assert np.array_equal(next(stream).rows.ids, make(step).rows.ids)
-    stream.close()
-
-
-def test_the_schedule_begins_high_and_ends_low() -> None:
-    rates = [train.schedule(at / 100) for at in range(101)]
-    assert rates[0] == 1 and rates[100] == pytest.approx(0.01)
-    assert rates == sorted(rates, reverse=True)
-
-
-def test_a_saved_model_is_resumed_whole_and_loaded_by_the_server(tmp_path: Path) -> None:
-    model, other = new_model(1), new_model(2)
-    checkpoints.save(model, tmp_path, 7)
-    assert checkpoints.trained_steps(tmp_path) == 7
-    checkpoints.resume(other, tmp_path)
-    for name, parameter in model.named_parameters():
-        assert torch.equal(other.get_parameter(name), parameter), name
-    served = load_model(tmp_path, None, CPU, torch.float32)
-    assert served.language.config == smaller_config()
-    for name, parameter in model.named_parameters():
-        assert torch.equal(served.network.get_parameter(name), parameter.bfloat16().float()), name
 
 
 # Pictures by hand and by others.

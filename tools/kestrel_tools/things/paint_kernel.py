@@ -5,7 +5,6 @@ of one picture in registers and passes over what does not reach it, which is mos
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import torch
 import triton
@@ -15,14 +14,13 @@ from torch import Tensor
 from .atlas import CHARACTERS, LETTER, SPRITE
 from .lettering import MOST_LETTERS, ORIGIN
 
-if TYPE_CHECKING:
-    from .paint import Layers
+Layers = tuple[Tensor, Tensor, int]  # as `paint.Layers`: pixels, offsets of the copies, side
 
 ROWS, COLS = 16, 32  # pixels of a tile
 PAD = 2.0  # pixels around what is drawn
 
 
-def put_all(picture: Tensor, scenes: Mapping[str, Tensor], sprites: "Layers", letters: "Layers") -> None:
+def put_all(picture: Tensor, scenes: Mapping[str, Tensor], sprites: Layers, letters: Layers) -> None:
     """picture: [pictures, 3, height, width], contiguous, changed in place."""
     count, _, height, width = picture.shape
     assert picture.is_contiguous() and all(
@@ -40,18 +38,18 @@ def put_all(picture: Tensor, scenes: Mapping[str, Tensor], sprites: "Layers", le
         scenes["marks"].shape[1],
         _filled(scenes["sprites"]),
         scenes["sprites"].shape[1],
-        sprites.pixels,
-        sprites.offsets,
+        sprites[0],
+        sprites[1],
         _filled(scenes["lines"]),
         scenes["lines"].shape[1],
         _filled(scenes["text"]),
         _filled(scenes["starts"]),
-        letters.pixels,
-        letters.offsets,
+        letters[0],
+        letters[1],
         SPRITE=SPRITE,
-        SPRITE_LEVELS=len(sprites.offsets),
+        SPRITE_LEVELS=len(sprites[1]),
         LETTER=LETTER,
-        LETTER_LEVELS=len(letters.offsets),
+        LETTER_LEVELS=len(letters[1]),
         CHARACTERS=len(CHARACTERS),
         MOST_LETTERS=MOST_LETTERS,
         ORIGIN=ORIGIN,
