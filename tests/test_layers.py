@@ -73,6 +73,7 @@ RESERVED = {
         "kestrel_core.moondream.ops.one_row_kernels",
         "kestrel_core.runtime.attention.page_kernels",
         "kestrel_core.runtime.readouts.token_kernels",
+        "kestrel_tools.things.paint_kernel",
         "kestrel_core.moondream.ops.expert_kernels",
         "kestrel_core.moondream.ops.float8_kernels",
         "kestrel_core.moondream.ops.float8_expert_kernels",

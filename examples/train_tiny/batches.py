@@ -1,32 +1,38 @@
-"""Training batches: many scenes, several tasks behind each image prefix, laid into slots of fixed lengths.
+"""Training batches: many scenes, and as many tasks behind each image prefix as fit its row.
 
 Worker processes think up scenes and tasks; step `n` is the same batch however many of them there are. What
 they send through their pipes is small: pictures are drawn where the model is.
 """
 
+import gc
 import multiprocessing
 import pickle
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing.connection import Connection
+from queue import Queue
 from random import Random
+from threading import Thread
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kestrel_core.loop.step import Coord, Input, Size
+from kestrel_core.loop.step import Coord, Size
 from kestrel_core.moondream.config import MoondreamConfig
-from kestrel_tools.finetune.bins import bin_of_coord, bin_of_size
 from kestrel_tools.scenes.facts import facts, spatial_fact, target
 from kestrel_tools.scenes.render import Arrays, scene_arrays
 from kestrel_tools.scenes.world import MAX_OBJECTS, Scene, draw_scene
 
 from .teacher import Task, Teacher, small_talk
 
-# One task a slot behind each image, and the positions it may take: questions; lists and reasoning; captions
-# and outlines. With the image's 197 they make 560, a length at which attention with a mask is fast.
-SLOTS = (20, 20, 20, 20, 24, 24, 32, 40, 64, 99)
+# Tasks lie one after another behind each image. With its 197 positions they make 512, blocks of 128 in which
+# attention leaves out what is not seen.
+LENGTH = 315
+LEAST_TASK = 10  # positions that are worth looking for a task that fits them
+TALKS = 8  # every so many pictures have a task beside theirs that sees no picture
 TALK_LENGTH = 64
+AHEAD = 2000  # batches of 2 MB that may wait: what is made while the trainer compiles
 
 # Share of batches with each tiling, and its aspect ratios: as `choose_tiling` does it for common sizes.
 TILINGS: dict[tuple[int, int], tuple[float, float, float]] = {
@@ -47,9 +53,11 @@ EASY_OBJECTS = 3
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Sequences of one length: what is fed, and what is read where. Indices are into rows * length, flat."""
+    """Tasks laid into rows: what is fed, and what is read where. Indices are into rows * length, flat."""
 
     ids: NDArray[np.int32]  # [rows, length]; 0 where a coordinate or a size is fed, and after the end
+    begin: NDArray[np.int32]  # [rows, length], where the task of each position begins in its row
+    alone: NDArray[np.bool_]  # [rows, length], whether that task sees no picture
     coord_at: NDArray[np.int32]
     coord_in: NDArray[np.float32]
     size_at: NDArray[np.int32]
@@ -68,8 +76,8 @@ class Batch:
     tiling: tuple[int, int]
     zoom: float  # size of the drawn picture relative to the encoder's: below 1, a small picture is enlarged
     scenes: Arrays
-    rows: Rows  # behind the image prefix, the slots one after another
-    talk: Rows  # without a picture
+    rows: Rows  # behind the image prefix
+    filled: float  # share of the rows' positions that a task takes
 
 
 def make_batch(step: int, seed: int, size: int, config: MoondreamConfig, teacher: Teacher) -> Batch:
@@ -78,11 +86,36 @@ def make_batch(step: int, seed: int, size: int, config: MoondreamConfig, teacher
     tiling = (1, 1) if easy else draw_tiling(rng)
     zoom = rng.choices((1.0, 0.7, 1.25), (70, 24, 6))[0]
     scenes = draw_scenes(rng, tiling, zoom, size, config, EASY_OBJECTS if easy else MAX_OBJECTS)
-    tasks = [[slot_task(rng, scene, length, teacher) for length in SLOTS] for scene in scenes]
-    talk = [[short_talk(rng, teacher)] for _ in range(max(1, size // 8))]
-    return Batch(
-        tiling, zoom, scene_arrays(scenes), lay(tasks, SLOTS, config), lay(talk, (TALK_LENGTH,), config)
-    )
+    rows = []
+    for index, scene in enumerate(scenes):
+        alone = [short_talk(rng, teacher)] if index % TALKS == 0 else []
+        rows.append(fill(rng, partial(_task, scene=scene, teacher=teacher), ORDER, alone))
+    return Batch(tiling, zoom, scene_arrays(scenes), lay(rows, LENGTH, config), filled(rows))
+
+
+def fill(
+    rng: Random, draw: Callable[[Random, str], Task | None], order: Sequence[str], first: Sequence[Task]
+) -> list[Task]:
+    """Tasks for one picture, in that order of their sorts, then short ones until there is no more room."""
+    tasks, room = list(first), LENGTH - sum(task.length for task in first)
+    for sort in order:
+        task = draw(rng, sort)
+        if task is not None and task.length <= room:
+            tasks.append(task)
+            room -= task.length
+    misses = 0
+    while room >= LEAST_TASK and misses < 4:
+        task = draw(rng, "short")
+        if task is None or task.length > room:
+            misses += 1
+            continue
+        tasks.append(task)
+        room -= task.length
+    return tasks
+
+
+def filled(rows: Sequence[Sequence[Task]]) -> float:
+    return sum(task.length for tasks in rows for task in tasks) / (len(rows) * LENGTH)
 
 
 def draw_tiling(rng: Random) -> tuple[int, int]:
@@ -110,14 +143,12 @@ def seen_pixels(tiling: tuple[int, int], zoom: float, config: MoondreamConfig) -
     return height, width
 
 
-def slot_task(rng: Random, scene: Scene, length: int, teacher: Teacher) -> Task:
-    """A random task that fits the slot."""
-    choose = _short_task if length <= 24 else _middle_task if length <= 40 else _long_task
-    for _ in range(8):
-        task = choose(rng, scene, teacher)
-        if task is not None and task.length <= length:
-            return task
-    return small_talk(rng, teacher, True)
+# Questions; lists and reasoning; captions and outlines. A row has room for these, and some short ones more.
+ORDER = ("long", "short", "short", "middle", "short", "long", "short", "short", "middle", "short")
+
+
+def _task(rng: Random, sort: str, scene: Scene, teacher: Teacher) -> Task | None:
+    return {"short": _short_task, "middle": _middle_task, "long": _long_task}[sort](rng, scene, teacher)
 
 
 def _short_task(rng: Random, scene: Scene, teacher: Teacher) -> Task | None:
@@ -167,77 +198,91 @@ def short_talk(rng: Random, teacher: Teacher) -> Task:
             return task
 
 
-def lay(tasks: list[list[Task]], slots: tuple[int, ...], config: MoondreamConfig) -> Rows:
-    """Put the tasks of each row into its slots."""
-    length = sum(slots)
-    starts = np.cumsum((0, *slots[:-1])).tolist()
-    ids = np.zeros((len(tasks), length), np.int32)
+def lay(tasks: Sequence[Sequence[Task]], length: int, config: MoondreamConfig) -> Rows:
+    """Put the tasks of each row one after another."""
+    ids = [0] * (len(tasks) * length + 1)
+    begin = np.tile(np.arange(length, dtype=np.int32), (len(tasks), 1))
+    alone = np.zeros((len(tasks), length), np.bool_)
     coord_at: list[int] = []
     coord_in: list[float] = []
     size_at: list[int] = []
-    size_in: list[tuple[float, float]] = []
-    tokens: list[tuple[int, int]] = []
+    size_in: list[Size] = []
+    token_from: list[int] = []
+    tokens: list[int] = []
+    counts: list[int] = []
     weights: list[float] = []
-    coords: list[tuple[int, int]] = []
-    sizes: list[tuple[int, int, int]] = []
-    coord_bins, size_bins = config.region.coord_out_dim, config.region.num_size_bins
-
-    def feed(at: int, value: Input) -> None:
-        match value:
-            case Coord(number):
-                coord_at.append(at)
-                coord_in.append(number)
-            case Size(width, height):
-                size_at.append(at)
-                size_in.append((width, height))
-            case token:
-                ids.flat[at] = token
-
+    coord_from: list[int] = []
+    coords: list[float] = []
+    size_from: list[int] = []
+    sizes: list[Size] = []
     for row, row_tasks in enumerate(tasks):
-        for start, task in zip(starts, row_tasks, strict=True):
-            at, weight = row * length + start, weight_of(task)
+        at = row * length
+        for task in row_tasks:
+            start = at - row * length
+            begin[row, start : start + task.length] = start
+            alone[row, start : start + task.length] = task.alone
+            before = len(tokens)
             for value in task.prompt:
-                feed(at, value)
+                if isinstance(value, Coord):
+                    coord_at.append(at)
+                    coord_in.append(value.value)
+                elif isinstance(value, Size):
+                    size_at.append(at)
+                    size_in.append(value)
+                else:
+                    ids[at] = value
                 at += 1
             for sample in task.answer:
-                if sample.token is not None:
-                    tokens.append((at - 1, sample.token))
-                    weights.append(weight)
-                if sample.coord is not None:
-                    coords.append((at - 1, bin_of_coord(sample.coord, coord_bins)))
-                if sample.size is not None:
-                    width, height = (bin_of_size(side, size_bins) for side in sample.size)
-                    sizes.append((at - 1, width, height))
-                if sample is not task.answer[-1]:
-                    feed(at, sample.feed)
-                    at += 1
-    token_rows, coord_rows = _table(tokens, 2), _table(coords, 2)
-    size_rows = _table(sizes, 3)
+                token, coord, size = sample[:3]
+                # Read off the position before, and fed at this one; the last is read and never fed.
+                if size is not None:
+                    size_from.append(at - 1)
+                    sizes.append(size)
+                    size_at.append(at)
+                    size_in.append(size)
+                elif coord is not None:
+                    coord_from.append(at - 1)
+                    coords.append(coord)
+                    coord_at.append(at)
+                    coord_in.append(coord)
+                if token is not None:
+                    token_from.append(at - 1)
+                    tokens.append(token)
+                    if coord is None and size is None:
+                        ids[at] = token
+                at += 1
+            at -= 1
+            ids[at] = 0  # the next task's, or padding
+            counts.append(len(tokens) - before)
+            weights.append(2.0 if task.kind == "read" else 1.0)
+            assert task.answer[-1].coord is None and at <= (row + 1) * length
+    # Captions count less, having many easy words; reading counts double.
+    number = np.array(counts)
     return Rows(
-        ids,
+        np.array(ids[:-1], np.int32).reshape(len(tasks), length),
+        begin,
+        alone,
         np.array(coord_at, np.int32),
         np.array(coord_in, np.float32),
         np.array(size_at, np.int32),
         np.array(size_in, np.float32).reshape(-1, 2),
-        token_rows[:, 0],
-        token_rows[:, 1],
-        np.array(weights, np.float32),
-        coord_rows[:, 0],
-        coord_rows[:, 1],
-        size_rows[:, 0],
-        size_rows[:, 1:],
+        np.array(token_from, np.int32),
+        np.array(tokens, np.int32),
+        np.repeat(np.array(weights, np.float32) / np.sqrt(number, dtype=np.float32), number),
+        np.array(coord_from, np.int32),
+        bins_of_coords(np.array(coords), config.region.coord_out_dim),
+        np.array(size_from, np.int32),
+        bins_of_sizes(np.array(sizes).reshape(-1, 2), config.region.num_size_bins),
     )
 
 
-def weight_of(task: Task) -> float:
-    """Weight of each token of a task. Captions count less, having many easy words; reading counts double."""
-    count = sum(sample.token is not None for sample in task.answer)
-    weight: float = (2.0 if task.kind == "read" else 1.0) / count**0.5
-    return weight
+def bins_of_coords(values: NDArray[np.float64], bins: int) -> NDArray[np.int32]:
+    return np.clip(np.rint(values * bins), 0, bins - 1).astype(np.int32)
 
 
-def _table(rows: Sequence[tuple[int, ...]], columns: int) -> NDArray[np.int32]:
-    return np.array(rows, np.int32).reshape(-1, columns)
+def bins_of_sizes(values: NDArray[np.float64], bins: int) -> NDArray[np.int32]:
+    exponents = (np.log2(np.maximum(values, 2.0**-10)) + 10) / 10 * (bins - 1)
+    return np.clip(np.rint(exponents), 0, bins - 1).astype(np.int32)
 
 
 def stream(make: Callable[[int], Batch], workers: int, first: int = 0) -> Generator[Batch, None, None]:
@@ -255,13 +300,28 @@ def stream(make: Callable[[int], Batch], workers: int, first: int = 0) -> Genera
         worker.start()
         theirs.close()
         pipes.append(ours)
-    while True:
-        for pipe in pipes:
-            yield pickle.loads(pipe.recv_bytes())
+    ahead: Queue[bytes | None] = Queue(AHEAD)
+    Thread(target=_read, args=(pipes, ahead), daemon=True).start()
+    while (made := ahead.get()) is not None:
+        yield pickle.loads(made)
+    raise RuntimeError("a worker that makes batches has ended; what it said is above")
+
+
+def _read(pipes: Sequence[Connection], ahead: "Queue[bytes | None]") -> None:
+    """Take what the workers make, also while the trainer is busy compiling: pipes hold less than a batch."""
+    try:
+        while True:
+            for pipe in pipes:
+                ahead.put(pipe.recv_bytes())
+    except (EOFError, OSError):
+        ahead.put(None)
 
 
 def _work(pipe: Connection, first: int, stride: int, make: Callable[[int], Batch]) -> None:
     step = first
+    # Nothing made here refers to itself in a circle, and looking for circles takes a sixth of the time.
+    gc.freeze()
+    gc.disable()
     try:
         while True:
             pipe.send_bytes(pickle.dumps(make(step), protocol=5))

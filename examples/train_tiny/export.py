@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file, save_file
 
-from .train import trained_steps
+from .checkpoints import trained_steps
 
 
 def main(folder: Path) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.nn.attention.flex_attention import BlockMask, flex_attention
 
 from kestrel_core.moondream.config import MoondreamConfig
 from kestrel_core.moondream.lora import Adapt, no_adapters
@@ -24,6 +25,7 @@ from kestrel_tools.scenes.render import to_device
 
 from .batches import Rows
 
+BLOCK = 128  # positions
 SMOOTHING = 2.0  # bins: a coordinate next to the right one is nearly right
 
 
@@ -98,33 +100,86 @@ def full_precision(device: torch.device) -> AbstractContextManager[object]:
 
 
 class Together:
-    """Attention of a batch with one layout: an image prefix, then slots that see it and themselves."""
+    """Attention of a batch with one layout: an image prefix, then tasks that see it and themselves.
 
-    def __init__(self, batch: int, prefix: int, slots: tuple[int, ...], device: torch.device) -> None:
-        self._batch, self._prefix = batch, prefix
-        slot = torch.repeat_interleave(torch.arange(len(slots)), torch.tensor(slots))
-        own = (slot[:, None] == slot) & (torch.arange(len(slot))[:, None] >= torch.arange(len(slot)))
-        seen = torch.cat((torch.ones(len(slot), prefix, dtype=torch.bool), own), 1)
-        # In the form that is added to the scores, which the fast kernels take as it is.
-        dtype = torch.bfloat16 if device.type == "cuda" else torch.float32
-        self._mask = torch.zeros(seen.shape, dtype=dtype).masked_fill(~seen, -torch.inf).to(device)
+    `in_blocks` computes only the blocks of 128 positions in which something is seen; it has to be compiled.
+    The tensors stay the same and are filled anew for each batch, so nothing is compiled twice.
+    """
+
+    def __init__(self, batch: int, prefix: int, length: int, device: torch.device, in_blocks: bool) -> None:
+        whole = prefix + length
+        self._batch, self._prefix, self.in_blocks = batch, prefix, in_blocks
+        self._at = torch.arange(whole, device=device)
+        self._seen = torch.full((batch, whole), prefix, dtype=torch.int32, device=device)
+        self._begin = self._at.int().masked_fill(self._at < prefix, 0).repeat(batch, 1)
+        self._mask = torch.empty(0)
+        self._sees = sees_of(self._seen, self._begin)
+        self._blocks = BlockMask.from_kv_blocks(
+            *_listed(self.blocks_seen()),
+            BLOCK_SIZE=BLOCK,
+            mask_mod=self._sees,
+            seq_lengths=(whole, whole),
+        )
+
+    def look(self, begin: Tensor, alone: Tensor) -> Tensor:
+        """Take over a batch's tasks, as `Rows` has them. Returns the position of every token, packed."""
+        cut = self._prefix
+        self._begin[:, cut:] = begin + cut
+        self._seen[:, cut:] = (~alone).int() * cut
+        if self.in_blocks:
+            blocks = self.blocks_seen()
+            kept = self._blocks
+            for held, new in zip(
+                (kept.kv_num_blocks, kept.kv_indices, kept.q_num_blocks, kept.q_indices),
+                (*_listed(blocks), *_listed(blocks.mT)),
+                strict=True,
+            ):
+                assert held is not None
+                held.copy_(new)
+        else:
+            rows = torch.arange(self._batch, device=begin.device)[:, None, None]
+            seen = self._sees(rows, rows, self._at[cut:, None], self._at)
+            # In the form that is added to the scores, which the fast kernels take as it is.
+            dtype = torch.bfloat16 if begin.is_cuda else torch.float32
+            self._mask = torch.zeros(seen.shape, dtype=dtype, device=begin.device)
+            self._mask = self._mask.masked_fill_(~seen, -torch.inf)[:, None]
+        own = self._at - self._begin + self._seen
+        return torch.where(self._at < cut, self._at, own).flatten()
+
+    def blocks_seen(self) -> Tensor:
+        """Where something may be seen: [rows, 1, query blocks, key blocks]. Tasks lie in order."""
+        block = torch.arange(-(-self._begin.shape[1] // BLOCK), device=self._begin.device)
+        first = self._begin[:, ::BLOCK, None] // BLOCK
+        own = (block >= first) & (block <= block[:, None])
+        return (own | (block <= (self._prefix - 1) // BLOCK))[:, None]
 
     def __call__(self, layer: int, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         cut = self._prefix
         if q.device.type == "cuda":
             q, k, v = q.bfloat16(), k.bfloat16(), v.bfloat16()
         q, k, v = (t.unflatten(0, (self._batch, -1)).transpose(1, 2) for t in (q, k, v))
+        if self.in_blocks:
+            mixed = flex_attention(q, k, v, block_mask=self._blocks)
+            assert isinstance(mixed, Tensor)
+            return mixed.transpose(1, 2).flatten(0, 1)
         seen = F.scaled_dot_product_attention(q[:, :, cut:], k, v, attn_mask=self._mask)
-        if cut:
-            image = F.scaled_dot_product_attention(q[:, :, :cut], k[:, :, :cut], v[:, :, :cut])
-            seen = torch.cat((image, seen), dim=2)
-        return seen.transpose(1, 2).flatten(0, 1)
+        image = F.scaled_dot_product_attention(q[:, :, :cut], k[:, :, :cut], v[:, :, :cut])
+        return torch.cat((image, seen), dim=2).transpose(1, 2).flatten(0, 1)
 
 
-def slot_positions(prefix: int, slots: tuple[int, ...], device: torch.device) -> Tensor:
-    """Every slot begins right behind the prefix."""
-    starts = [torch.arange(prefix), *(torch.arange(prefix, prefix + length) for length in slots)]
-    return torch.cat(starts).to(device)
+def sees_of(seen: Tensor, begin: Tensor) -> Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]:
+    """Whether a position sees a key: of the image, unless its task is alone, or before it in its task."""
+
+    def sees(row: Tensor, head: Tensor, q: Tensor, k: Tensor) -> Tensor:
+        return (k < seen[row, q]) | ((k >= begin[row, q]) & (k <= q))
+
+    return sees
+
+
+def _listed(blocks: Tensor) -> tuple[Tensor, Tensor]:
+    """How many blocks of each row are seen, and their numbers, those first."""
+    seen = blocks.int()
+    return seen.sum(-1, dtype=torch.int32), seen.argsort(dim=-1, descending=True, stable=True).int()
 
 
 def features(model: Moondream, crops: Tensor) -> Tensor:
@@ -155,6 +210,8 @@ class Fed:
     """`Rows` on the device; indices count packed tokens, image prefixes included."""
 
     ids: Tensor
+    begin: Tensor
+    alone: Tensor
     coord_at: Tensor
     coord_in: Tensor
     size_at: Tensor
@@ -175,7 +232,7 @@ class Fed:
             array = getattr(rows, f.name)
             if f.name.endswith("_from"):
                 array = array + (array // length + 1) * prefix
-            dtype = np.float32 if array.dtype == np.float32 else np.int64
+            dtype = array.dtype if array.dtype in (np.float32, np.bool_) else np.int64
             tensors[f.name] = to_device(np.ascontiguousarray(array, dtype), device)
         return cls(**tensors)
 

@@ -6,6 +6,7 @@ hidden state, which is also what is fed next.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from random import Random
 from typing import Protocol
 
@@ -45,6 +46,7 @@ class Task:
     answer: tuple[Sample, ...]
     text: str = ""  # the answer, if it is in words
     things: tuple[Boxed, ...] = ()  # what is to be found
+    alone: bool = False  # it sees no picture
 
     @property
     def length(self) -> int:
@@ -123,7 +125,7 @@ class Teacher:
         template = self.ids.templates.query
         start = () if with_image else (self.ids.bos_id,)
         prompt = (*start, *template.prefix, *self.words.encode(question), *template.suffix)
-        return Task("talk", prompt, self._text(answer), answer)
+        return Task("talk", prompt, self._text(answer), answer, alone=not with_image)
 
     def _spatial(
         self, skill: str, words: str, samples: tuple[Sample, ...], things: tuple[Boxed, ...]
@@ -141,10 +143,16 @@ class Teacher:
         return *self._point(*thing.centre), Sample(size=Size(x_max - x_min, y_max - y_min))
 
     def _plain(self, text: str) -> tuple[Sample, ...]:
-        return tuple(map(Sample, self.words.encode_answer(text)))
+        return tuple(map(_token, self.words.encode_answer(text)))
 
     def _text(self, text: str) -> tuple[Sample, ...]:
         return (*self._plain(text), Sample(self.ids.eos_id))
+
+
+@cache
+def _token(token: int) -> Sample:
+    """One for each token of a training's many millions."""
+    return Sample(token)
 
 
 def small_talk(rng: Random, teacher: Teacher, with_image: bool) -> Task:

@@ -3,7 +3,7 @@
 A batch is of one sort, since charts have many lines and scenes have many sprites, and each takes a pass.
 """
 
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from random import Random
 
@@ -19,13 +19,25 @@ from kestrel_tools.things.language.talk import talk
 from kestrel_tools.things.pictures import outline_of
 from kestrel_tools.things.scene import MOST_ITEMS, Item, Scene, widened
 
-from .batches import Batch, draw_aspect, draw_scenes, draw_tiling, lay, seen_pixels
+from .batches import (
+    LENGTH,
+    TALK_LENGTH,
+    TALKS,
+    Batch,
+    draw_aspect,
+    draw_scenes,
+    draw_tiling,
+    fill,
+    filled,
+    lay,
+    seen_pixels,
+)
 from .teacher import Task, Teacher
 
-# Questions; lists and short captions; captions; outlines of five things and long captions of twelve. With the
-# image's 197 they make 704 positions, a multiple of 64.
-SLOTS = (22, 22, 24, 24, 26, 28, 36, 48, 85, 192)
-TALK_LENGTH = 64
+# Questions; lists and short captions; captions and outlines. Fourteen tasks on average, with those that are
+# drawn for what room is left.
+ORDER = ("long", "short", "short", "middle", "short", "long", "short", "short", "middle", "short", "long")
+LONGEST = 192  # positions: five outlines of 37
 SORTS = {"things": 0.64, "charts": 0.18, "shapes": 0.18}
 
 # Easy batches (one tile, few things) become rare over these steps.
@@ -58,9 +70,11 @@ def make_batch(
             for _ in range(size)
         ]
         arrays = paint.scene_arrays(scenes, atlas.fonts)
-    tasks = [[slot_task(rng, scene, length, teacher, atlas) for length in SLOTS] for scene in scenes]
-    talks = [[_talk(rng, teacher, False, TALK_LENGTH)] for _ in range(max(1, size // 8))]
-    return Batch(tiling, zoom, arrays, lay(tasks, SLOTS, config), lay(talks, (TALK_LENGTH,), config))
+    rows = []
+    for index, scene in enumerate(scenes):
+        alone = [_talk(rng, teacher, False, TALK_LENGTH)] if index % TALKS == 0 else []
+        rows.append(fill(rng, partial(draw_task, scene=scene, teacher=teacher, atlas=atlas), ORDER, alone))
+    return Batch(tiling, zoom, arrays, lay(rows, LENGTH, config), filled(rows))
 
 
 def new_scene(
@@ -75,17 +89,9 @@ def new_scene(
     return draw_scene(rng, atlas, aspect, pixels, most)
 
 
-def slot_task(rng: Random, scene: Scene, length: int, teacher: Teacher, atlas: Atlas) -> Task:
-    """A random task that fits the slot; the longest of a few in a long one, which few tasks fill."""
-    choose_task = _short if length <= 28 else _middle if length <= 48 else _long
-    wanted, fitting = 1 + length // 64, []
-    for _ in range(8):
-        task = choose_task(rng, scene, teacher, atlas)
-        if task is not None and task.length <= length:
-            fitting.append(task)
-        if len(fitting) == wanted:
-            break
-    return max(fitting, key=lambda task: task.length) if fitting else _talk(rng, teacher, True, length)
+def draw_task(rng: Random, sort: str, scene: Scene, teacher: Teacher, atlas: Atlas) -> Task | None:
+    task = {"short": _short, "middle": _middle, "long": _long}[sort](rng, scene, teacher, atlas)
+    return task if task is not None and task.length <= LONGEST else None
 
 
 def _short(rng: Random, scene: Scene, teacher: Teacher, atlas: Atlas) -> Task | None:

@@ -44,8 +44,6 @@ class Painter(Protocol):
 class World:
     config: MoondreamConfig
     tokenizer: Path
-    slots: tuple[int, ...]
-    talk_length: int
     easy_steps: int
     make: Callable[..., Batch]  # step, seed, size, config, teacher
     painter: Callable[[torch.device, bool], Painter]
@@ -73,8 +71,6 @@ class BothPainters:
 SHAPES = World(
     MOONDREAM_TINY,
     TOKENIZER,
-    batches.SLOTS,
-    batches.TALK_LENGTH,
     batches.EASY_STEPS,
     batches.make_batch,
     lambda device, compiled: render.Painter(compiled),
@@ -82,8 +78,6 @@ SHAPES = World(
 THINGS = World(
     MOONDREAM_TINY2,
     THINGS_TOKENIZER,
-    things_batches.SLOTS,
-    things_batches.TALK_LENGTH,
     things_batches.EASY_STEPS,
     partial(things_batches.make_batch, folder=FOLDER),
     BothPainters,

@@ -12,18 +12,22 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from examples.train_tiny import batches, make_tokenizer, network, other_pictures, samples, train
-from examples.train_tiny.batches import SLOTS
+from examples.train_tiny import (
+    batches,
+    make_tokenizer,
+    network,
+    other_pictures,
+    samples,
+)
+from examples.train_tiny.batches import LENGTH
 from examples.train_tiny.teacher import Task, Teacher
 from examples.train_tiny.words import TOKENIZER, Words
-from kestrel_core.build import load_model
 from kestrel_core.intake.image_limits import ImageLimits
 from kestrel_core.intake.images import decode_image
 from kestrel_core.intake.tokenizer import Tokenizer
 from kestrel_core.loop.sequence import Reply
 from kestrel_core.loop.step import Coord, Input, PreparedImage, Size
-from kestrel_core.moondream.checkpoint.config_file import validate
-from kestrel_core.moondream.config import MOONDREAM_TINY, MoEConfig, MoondreamConfig
+from kestrel_core.moondream.config import MOONDREAM_TINY, MoEConfig
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.moe import MoE
 from kestrel_core.protocol.messages import Request
@@ -33,48 +37,13 @@ from kestrel_tools.scenes import facts, render
 from kestrel_tools.scenes.pictures import Folder, draw, encode
 from kestrel_tools.scenes.score import box_iou, inside, outline_iou
 from kestrel_tools.scenes.world import Background, Scene, Thing, draw_scene, outline_on_picture
+from tests.small_training import CPU, TEACHER, new_model, row_of_tasks
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
-CPU = torch.device("cpu")
-TEACHER = Teacher(MOONDREAM_TINY.tokenizer)
 LANGUAGE = Language(MOONDREAM_TINY, Tokenizer.from_file(TOKENIZER, MOONDREAM_TINY))
 SKILLS = builtin_skills()
 IMAGE = PreparedImage("picture", None, (1, 1))
-
-
-def smaller_config() -> MoondreamConfig:
-    """The same words and skills, with less behind them: pictures of 4 x 4 patches."""
-    config = replace(
-        MOONDREAM_TINY,
-        text=replace(
-            MOONDREAM_TINY.text,
-            dim=32,
-            ff_dim=48,
-            n_layers=3,
-            n_heads=2,
-            n_kv_heads=2,
-            moe=MoEConfig(num_experts=4, start_layer=1, experts_per_token=2, expert_inner_dim=16),
-        ),
-        vision=replace(
-            MOONDREAM_TINY.vision,
-            enc_dim=32,
-            enc_n_layers=1,
-            enc_ff_dim=48,
-            enc_n_heads=2,
-            crop_size=56,
-            overlap_margin=1,
-            proj_inner_dim=48,
-            proj_out_dim=32,
-        ),
-        region=replace(MOONDREAM_TINY.region, dim=32, coord_feat_dim=16, size_feat_dim=16),
-    )
-    validate(config)
-    return config
-
-
-def new_model(seed: int = 3) -> Moondream:
-    return network.new_model(smaller_config(), CPU, seed)
 
 
 def pictures_of(scenes: list[Scene], height: int, width: int) -> Tensor:
@@ -232,28 +201,40 @@ def test_all_experts_at_once_give_what_the_chosen_ones_give() -> None:
     torch.testing.assert_close(all_(h), one(h), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+@pytest.mark.parametrize("in_blocks", [False, True])
 @torch.no_grad()
-def test_tasks_packed_behind_an_image_are_as_if_each_were_alone() -> None:
+def test_tasks_packed_behind_an_image_are_as_if_each_were_alone(in_blocks: bool) -> None:
     model, rng = new_model(), Random(4)
     config, prefix = model.config, model.config.image_prefix_length
     scenes = [draw_scene(rng, 1.0) for _ in range(2)]
-    asked = [[batches.slot_task(rng, scene, length, TEACHER) for length in SLOTS] for scene in scenes]
+    asked = [row_of_tasks(rng, scene) for scene in scenes]
     assert any(sample.size for row in asked for task in row for sample in task.answer)
     image = torch.randn(2, prefix - 1, config.text.dim, generator=torch.Generator().manual_seed(0))
     bos = model.text.wte[0].expand(2, 1, -1)
 
-    fed = network.Fed.of(batches.lay(asked, SLOTS, config), prefix, CPU)
+    fed = network.Fed.of(batches.lay(asked, LENGTH, config), prefix, CPU)
     x = torch.cat((bos, image, network.embed(model, fed, jitter=False)), dim=1)
-    positions = network.slot_positions(prefix, SLOTS, CPU).repeat(2)
-    packed = model.text(x.flatten(0, 1), positions, network.Together(2, prefix, SLOTS, CPU))
-    slots = packed.unflatten(0, (2, -1))[:, prefix:].split(SLOTS, dim=1)
+    attend = network.Together(2, prefix, LENGTH, CPU, in_blocks)
+    positions = attend.look(fed.begin, fed.alone)
+    packed = model.text(x.flatten(0, 1), positions, attend).unflatten(0, (2, -1))
+    everywhere = (
+        attend.blocks_seen()[:, 0].repeat_interleave(network.BLOCK, 1).repeat_interleave(network.BLOCK, 2)
+    )
+    mask = network.Together(2, prefix, LENGTH, CPU, False)
+    mask.look(fed.begin, fed.alone)
+    seen = mask._mask[:, 0] == 0
+    assert (seen <= everywhere[:, prefix : prefix + LENGTH, : prefix + LENGTH]).all(), "no block is left out"
 
     for row, tasks in enumerate(asked):
-        for slot, task in enumerate(tasks):
+        at = prefix
+        for task in tasks:
             told = embedded(model, [*task.prompt, *(sample.feed for sample in task.answer[:-1])])
-            whole = torch.cat((bos[row], image[row], told))
-            alone = model.text(whole, torch.arange(len(whole)), Alone(prefix, len(whole)))
-            torch.testing.assert_close(slots[slot][row, : len(told)], alone[prefix:], rtol=1e-3, atol=1e-4)
+            cut = 0 if task.alone else prefix
+            whole = told if task.alone else torch.cat((bos[row], image[row], told))
+            alone = model.text(whole, torch.arange(len(whole)), Alone(cut, len(whole)))
+            torch.testing.assert_close(packed[row, at : at + len(told)], alone[cut:], rtol=1e-3, atol=1e-4)
+            at += len(told)
 
 
 class Alone:
@@ -288,32 +269,6 @@ def test_tiles_of_a_batch_become_what_the_server_makes_of_each_picture() -> None
     together = network.image_embeddings(model, crops, (1, 2))
     alone = [model.vision.project(model.vision.encode(one), (1, 2)) for one in crops]
     torch.testing.assert_close(together, torch.stack(alone), rtol=1e-4, atol=1e-5)
-
-
-def test_a_few_steps_reduce_the_loss() -> None:
-    trainer = train.Trainer(new_model(), batch=2, lr=5e-3)
-    batch = batches.make_batch(0, 0, 2, smaller_config(), TEACHER)
-    losses = [float(trainer.step(batch, 1.0)["loss"]) for _ in range(12)]
-    assert losses[-1] < 0.7 * losses[0]
-
-
-def test_the_schedule_begins_high_and_ends_low() -> None:
-    rates = [train.schedule(at / 100) for at in range(101)]
-    assert rates[0] == 1 and rates[100] == pytest.approx(0.01)
-    assert rates == sorted(rates, reverse=True)
-
-
-def test_a_saved_model_is_resumed_whole_and_loaded_by_the_server(tmp_path: Path) -> None:
-    model, other = new_model(1), new_model(2)
-    train.save(model, tmp_path, 7)
-    assert train.trained_steps(tmp_path) == 7
-    train.resume(other, tmp_path)
-    for name, parameter in model.named_parameters():
-        assert torch.equal(other.get_parameter(name), parameter), name
-    served = load_model(tmp_path, None, CPU, torch.float32)
-    assert served.language.config == smaller_config()
-    for name, parameter in model.named_parameters():
-        assert torch.equal(served.network.get_parameter(name), parameter.bfloat16().float()), name
 
 
 # Pictures by hand and by others.

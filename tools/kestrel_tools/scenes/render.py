@@ -61,7 +61,7 @@ class Painter:
         def part(function: Callable[..., Any]) -> Callable[..., Any]:
             return torch.compile(function, dynamic=True) if compiled else function
 
-        self._ground, self._cover, self._thing = part(_ground), part(_cover), part(_thing)
+        self._ground, self._thing = part(_ground), part(_thing)
         self._print = part(_print)
 
     def draw(
@@ -86,12 +86,14 @@ class Painter:
         picture = self._ground(scenes["ground"], x, y, fine, coarse)
         for slot in range(scenes["things"].shape[1]):
             thing = scenes["things"][:, slot]
-            covered, inner = self._cover(thing, scenes["unit"], x, y, height, width)
-            picture = self._thing(picture, thing, covered, inner)
+            picture = self._thing(picture, thing, scenes["unit"], x, y, height, width)
         return picture, x, y
 
 
-def _thing(picture: Tensor, thing: Tensor, covered: Tensor, inner: Tensor) -> Tensor:
+def _thing(
+    picture: Tensor, thing: Tensor, unit: Tensor, x: Tensor, y: Tensor, height: int, width: int
+) -> Tensor:
+    covered, inner = _cover(thing, unit, x, y, height, width)
     fill, rim, edge = thing[:, 6:9, None, None], thing[:, 10:13, None, None], thing[:, 9:10, None, None]
     colour = torch.where(edge > 0, torch.lerp(rim, fill, inner[:, None]), fill)
     return torch.lerp(picture, colour, covered[:, None])

@@ -2,7 +2,8 @@
 
 Shapes and grounds are drawn as in `kestrel_tools.scenes.render`. Sprites and letters are read from the atlas:
 each pixel of a picture finds its place in a cell and takes the mean of the four pixels there, from a reduced
-copy of the atlas where the drawing is small. Compiled, that is one pass over the pictures for each slot.
+copy of the atlas where the drawing is small. Compiled, that is one pass over the pictures for each slot, or
+one for all on CUDA (`paint_kernel`).
 """
 
 import math
@@ -85,6 +86,7 @@ class Painter:
             ..., 0
         ]  # four bytes, alpha the last
         self._sprites = _layers(packed, SPRITE_LEVELS, _halved_colours, device)
+        self._put_all = _kernel() if compiled and device.type == "cuda" else None
         letters = atlas.fonts.pixels.reshape(-1, LETTER, LETTER)
         self._letters = _layers(letters, LETTER_LEVELS, _halved, device)
 
@@ -93,6 +95,14 @@ class Painter:
     ) -> Tensor:
         """[pictures, 3, height, width], from 0 to 1."""
         picture, x, y = self._shapes.draw_shapes(scenes, height, width, generator)
+        if self._put_all is not None:
+            picture = picture.contiguous()
+            try:
+                self._put_all(picture, scenes, self._sprites, self._letters)
+                return picture
+            except Exception as error:  # whatever the kernel's compiler raises; nothing is drawn then
+                print(f"a pass for each slot, since the kernel fails: {str(error)[:500]}", flush=True)
+                self._put_all = None
         canvas = Canvas(picture, x, y, scenes["unit"], (height, width))
         for mark in scenes["marks"].unbind(1):
             canvas.put(self._mark, mark, _mark_reach)
@@ -102,6 +112,15 @@ class Painter:
             line, text, starts = (scenes[name][:, slot] for name in ("lines", "text", "starts"))
             canvas.put(self._line, line, _line_reach, self._letters, text, starts)
         return canvas.picture
+
+
+def _kernel() -> Callable[..., None] | None:
+    """All slots in one pass, where the kernel language is installed."""
+    try:
+        from .paint_kernel import put_all
+    except ImportError:
+        return None
+    return put_all
 
 
 Reach = tuple[float, float, float, float]  # least and most x and y, as fractions of the picture

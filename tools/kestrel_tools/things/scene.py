@@ -6,6 +6,7 @@ Positions are fractions of the picture; lengths are fractions of its shorter sid
 
 import math
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -68,7 +69,7 @@ class Item:
 
     @property
     def known_as(self) -> Noun:
-        return by_name().get(self.noun, Noun(self.noun, (), ("shape",)))
+        return _known_as(self.noun)
 
     @property
     def centre(self) -> tuple[float, float]:
@@ -78,6 +79,11 @@ class Item:
     def area(self) -> float:
         x_min, y_min, x_max, y_max = self.box
         return (x_max - x_min) * (y_max - y_min)
+
+
+@cache
+def _known_as(noun: str) -> Noun:
+    return by_name().get(noun) or Noun(noun, (), ("shape",))
 
 
 @dataclass(frozen=True, slots=True)
