@@ -13,6 +13,8 @@ from kestrel_core.moondream.config import MOONDREAM2, MOONDREAM3
 from kestrel_core.moondream.few_bits_layers import PackedExperts, PackedLinear, is_packed, weights_bytes
 from stages import Place, Report
 
+pytestmark = pytest.mark.gpu
+
 
 @torch.inference_mode()
 def test_kernels_differ_from_plain_torch_by_rounding_only() -> None:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from zipfile import ZipFile
 
@@ -92,7 +93,7 @@ def test_everything_comes_along(wheel: Path) -> None:
     packed = set(ZipFile(wheel).namelist())
     expected = {f"{Path(package).name}/py.typed" for package in PACKAGES}
     for package in PACKAGES:
-        for path in (ROOT / package).rglob("*.py"):
+        for path in chain(*((ROOT / package).rglob(f"*.{kind}") for kind in ("py", "cu", "cuh"))):
             expected.add(str(Path(Path(package).name) / path.relative_to(ROOT / package)))
     for path in (ROOT / "model_repository").rglob("*"):
         if path.is_file() and path.suffix in (".py", ".pbtxt"):
