@@ -278,6 +278,14 @@ def test_growth_and_a_missed_plan_are_complained_of(
     assert len(found) == len(wrong) and all(part in line for part, line in zip(wrong, found, strict=True))
 
 
+def test_on_a_shared_device_only_what_this_process_took_is_judged() -> None:
+    others = [Moment(float(at), (100 + at) * GIB, 50 * GIB, GIB) for at in range(4)]
+    assert complaints(summary(others, 1.0, 60 * GIB)) and not complaints(summary(others, 1.0, 60 * GIB), True)
+    own = [moment._replace(allocator=(50 + at) * GIB) for at, moment in enumerate(others)]
+    [found] = complaints(summary(own, 1.0, 60 * GIB), True)
+    assert "grew by 2,048 MiB" in found
+
+
 def test_a_run_cut_short_is_judged_by_its_last_moment() -> None:
     assert summary(moments(10, 20), 30.0, None)[0]["settled_gib"] == 20
 

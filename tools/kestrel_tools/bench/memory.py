@@ -69,9 +69,12 @@ def _trend(sizes: Sequence[int]) -> float:
     return median(sizes[-quarter:]) - median(sizes[:quarter])
 
 
-def complaints(rows: Sequence[Row]) -> list[str]:
-    """What is wrong in a summary. Only the device's memory was promised."""
-    device, found = rows[0], []
+def complaints(rows: Sequence[Row], shared: bool = False) -> list[str]:
+    """What is wrong in a summary. Only the device's memory was promised.
+
+    Of a device that is shared with other programs, what torch took for this one is all that can be told apart.
+    """
+    device, found = rows[1 if shared else 0], []
     if device.get("grown_share", 0.0) > GROWTH_SHARE:
         found.append(
             f"device memory grew by {device['grown_mib']:,.0f} MiB ({device['grown_share']:.1%}) after "

@@ -233,6 +233,9 @@ class Soak:
     callers: Annotated[int | None, Option("that ask at a time (max_batch_size)", metavar="N")] = None
     deadline_s: Annotated[float, Option("of an answer (%(default)g)", "--deadline", metavar="S")] = 120.0
     seed: Annotated[int, Option("of what is asked (%(default)s)")] = 0
+    shared: Annotated[
+        bool, Option("others use the device too: judge only what torch took of it in this process")
+    ] = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.settle_s < self.seconds:

@@ -152,7 +152,7 @@ def bench_soak(run: Soak, bench: Bench) -> bool:
         *([f"{load.num_hung} requests had no answer in {run.deadline_s:g} s"] if load.num_hung else ()),
         *([] if any(tally.answered for tally in load.tallies.values()) else ["no request was answered"]),
         *(lost(engine) if closed else [f"the engine did not stop within {CLOSE_S:g} s"]),
-        *complaints(memory),
+        *complaints(memory, run.shared),
     ]
     rows = [tally.row(kind) for kind, tally in load.tallies.items()]
     sums = ("requests", "answered", "left", "refused", "failed")
@@ -162,6 +162,7 @@ def bench_soak(run: Soak, bench: Bench) -> bool:
         "callers": callers,
         "seconds": run.seconds,
         "settled_after_s": run.settle_s,
+        "device_shared": run.shared,
         "seed": run.seed,
     }
     bench.finish(
