@@ -72,7 +72,7 @@ def _trend(sizes: Sequence[int]) -> float:
 def complaints(rows: Sequence[Row], shared: bool = False) -> list[str]:
     """What is wrong in a summary. Only the device's memory was promised.
 
-    Of a device that is shared with other programs, what torch took for this one is all that can be told apart.
+    Of a device that others use too, what torch took for this process is all that can be told apart.
     """
     device, found = rows[1 if shared else 0], []
     if device.get("grown_share", 0.0) > GROWTH_SHARE:
