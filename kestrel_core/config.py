@@ -110,8 +110,8 @@ class RuntimeConfig:
     )
     vision_attention: str = _option(
         "auto",
-        "attention of the vision encoder (CUDA): auto (the fastest that torch has), cudnn, or ours (Hopper; "
-        "auto where it cannot be built; in fp8 it rounds its own results)",
+        "attention of the vision encoder (CUDA): auto (the fastest of torch's and our own), cudnn, or ours "
+        "(Hopper; auto where it cannot be built; in fp8 it rounds its own results)",
     )
     vision_pacing: str = _option(
         "off",

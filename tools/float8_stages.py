@@ -24,7 +24,7 @@ from kestrel_core.moondream.float8_vision import float8_vision
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.moe import MoE
 from kestrel_core.moondream.ops import float8_experts, plain
-from kestrel_core.moondream.ops.choose import choose_fused, choose_linear_sum
+from kestrel_core.moondream.ops.choose import choose_fused
 from kestrel_core.moondream.ops.choose_few_bits import Float8Ops, choose_float8
 from kestrel_core.moondream.ops.few_bits import FewBits, pack_weights
 from kestrel_core.moondream.ops.float8_products import FixedScale, Products, TorchProducts, pack_float8
@@ -238,9 +238,6 @@ def vision_cases(sizes: Sizes, ops: Float8Ops, place: Place, report: Report) -> 
     encoders = {"bf16": FastVision(vision, fused)}
     attention = encoders["bf16"].attention
     encoders["bf16, our attention"] = FastVision(vision, fused, attention="ours")
-    encoders["bf16, our attention, sums in products"] = FastVision(
-        vision, fused, attention="ours", linear_sum=choose_linear_sum(place.device, place.dtype)
-    )
     encoders["fp8, scales by row"] = FastVision(vision, fused, float8=True, attention=attention)
     for way, products in ways_to_multiply(ops, place).items():
         encoders[f"fp8, fixed, {way}"] = float8_vision(vision, fused, products, scales, attention)

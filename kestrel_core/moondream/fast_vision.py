@@ -1,7 +1,6 @@
 """The vision encoder as a CUDA device runs it best. `Vision.encode` says what it computes.
 
-Residuals are added by the products where cuBLASLt can be called, otherwise where the next norm reads them;
-biases and GELU are part of the products. Attention is
+Residuals are added where the next norm reads them, and biases and GELU are part of the products. Attention is
 the fastest at the odd head size of 72, of torch's implementations and our own. In float8 the four products of
 a block are taken in 8 bits: weights are rounded once, row by row, and their inputs when they are written,
 token by token.
@@ -21,7 +20,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from kestrel_core.moondream.ops.cubins import CannotBuild
 from kestrel_core.moondream.ops.plain import gelu_linear, quantise, round_float8, scaled_linear
-from kestrel_core.moondream.ops.protocol import Fused, LinearSum, Norm, Scaled
+from kestrel_core.moondream.ops.protocol import Fused, Norm, Scaled
 from kestrel_core.moondream.ops.vision_attention import Shape, VisionAttention
 from kestrel_core.moondream.vision import Vision, VisionBlock
 
@@ -41,8 +40,6 @@ AGREEMENT = 1e-2  # of the root mean square: results of bfloat16 differ by 3e-3
 # In float8 a number that falls to the other side is off by a twelfth, and one in forty does.
 FLOAT8_AGREEMENT = 4e-2
 TRIED_FACTOR = 64.0  # makes the means of random numbers large enough for float8's digits
-TRY_OURS = False  # at the start, among the others
-SUM_IN_PRODUCTS = False  # residuals in bfloat16, until it was measured
 
 # From x, what is to be added to it, and the number of crops, to the same of the next block.
 FastBlock = Callable[..., tuple[Tensor, Tensor | None]]
@@ -57,22 +54,18 @@ class FastVision:
         float8: bool = False,
         attention: AttentionBackend = "auto",
         make_block: MakeBlock | None = None,
-        linear_sum: LinearSum | None = None,
     ) -> None:
         """`make_block` makes other blocks than those of this module."""
-
-        def make(at: int, block: VisionBlock) -> FastBlock:
-            return Float8VisionBlock(block, fused) if float8 else FastVisionBlock(block, fused, linear_sum)
-
+        make = Float8VisionBlock if float8 else FastVisionBlock
         self._vision = vision
         self._fused = fused
         self._blocks: list[FastBlock] = [
-            (make_block or make)(at, block)
+            make_block(at, block) if make_block is not None else make(block, fused)
             for at, block in enumerate(vision.blocks)
             if isinstance(block, VisionBlock)
         ]
         self._last = Norm.of(vision.post_ln)
-        ours = our_attention(vision) if attention == "ours" or (attention == "auto" and TRY_OURS) else None
+        ours = our_attention(vision) if attention in ("auto", "ours") else None
         if attention == "auto":
             attention = fastest_attention(vision, ours)
         elif attention == "ours" and ours is None:
@@ -95,27 +88,17 @@ class FastVision:
 class FastVisionBlock:
     """A block whose result the next block adds: it returns x and what is to be added, both [rows, dim]."""
 
-    def __init__(self, block: VisionBlock, fused: Fused, linear_sum: LinearSum | None = None) -> None:
-        """With `linear_sum` nothing is left to be added."""
+    def __init__(self, block: VisionBlock, fused: Fused) -> None:
         self._block = block
         self._fused = fused
         self._norms = Norm.of(block.ln1), Norm.of(block.ln2)
-        self._linear_sum = linear_sum
 
-    def __call__(
-        self, x: Tensor, y: Tensor | None, num_crops: int, attend: Attend
-    ) -> tuple[Tensor, Tensor | None]:
+    def __call__(self, x: Tensor, y: Tensor | None, num_crops: int, attend: Attend) -> tuple[Tensor, Tensor]:
         attn, mlp = self._block.attn, self._block.mlp
         x, h = self._fused.add_norm(x, y, None, self._norms[0])
-        x, y = self._sum(x, attend(attn.qkv(h), num_crops, attn.num_heads), attn.proj)
-        x, h = self._fused.add_norm(x, y, None, self._norms[1])
-        return self._sum(x, gelu_linear(h, mlp.fc1), mlp.fc2)
-
-    def _sum(self, x: Tensor, inputs: Tensor, layer: nn.Linear) -> tuple[Tensor, Tensor | None]:
-        """x and what is to be added to it, or the sum and nothing."""
-        if self._linear_sum is not None:
-            return self._linear_sum(inputs, layer, x), None
-        return x, layer(inputs)
+        mixed = attn.proj(attend(attn.qkv(h), num_crops, attn.num_heads))
+        x, h = self._fused.add_norm(x, mixed, None, self._norms[1])
+        return x, mlp.fc2(gelu_linear(h, mlp.fc1))
 
 
 class Float8VisionBlock:

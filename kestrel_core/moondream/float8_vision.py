@@ -19,7 +19,7 @@ from kestrel_core.moondream.ops.protocol import Fused, Norm
 from kestrel_core.moondream.scales import InputScales
 from kestrel_core.moondream.vision import Vision, VisionBlock
 
-SUM_IN_PRODUCTS = False  # until it was measured
+SUM_IN_PRODUCTS = True  # 49.6 ms become 47.7 at 56 crops on an H200, 32.1 become 31.8 at 37
 
 
 def float8_vision(

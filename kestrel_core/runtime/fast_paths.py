@@ -7,13 +7,13 @@ from typing import cast
 from torch import Tensor
 
 from kestrel_core.moondream.fast_text import FastText
-from kestrel_core.moondream.fast_vision import SUM_IN_PRODUCTS, AttentionBackend, FastVision
+from kestrel_core.moondream.fast_vision import AttentionBackend, FastVision
 from kestrel_core.moondream.few_bits_layers import OutputLayer8, is_packed
 from kestrel_core.moondream.few_bits_text import few_bits_text
 from kestrel_core.moondream.float8_text import float8_text
 from kestrel_core.moondream.float8_vision import float8_vision
 from kestrel_core.moondream.model import Moondream
-from kestrel_core.moondream.ops.choose import choose_fused, choose_linear_sum
+from kestrel_core.moondream.ops.choose import choose_fused
 from kestrel_core.moondream.ops.choose_few_bits import choose_few_bits, choose_float8, choose_products
 from kestrel_core.moondream.ops.protocol import Fused
 from kestrel_core.moondream.scales import InputScales
@@ -113,10 +113,8 @@ class FastPaths:
             return self._float8_vision(compile, self._scales, attention)
         if compile == "off" and vision_dtype != "fp8":
             return None
-        vision, float8 = self._network.vision, vision_dtype == "fp8"
-        sums = SUM_IN_PRODUCTS and compile != "off" and not float8
-        linear_sum = choose_linear_sum(self._device, vision.pos_emb.dtype) if sums else None
-        return FastVision(vision, self.fused(compile), float8, attention, linear_sum=linear_sum)
+        float8 = vision_dtype == "fp8"
+        return FastVision(self._network.vision, self.fused(compile), float8, attention)
 
     def _float8_vision(self, compile: str, scales: InputScales, attention: AttentionBackend) -> FastVision:
         if self._vision is None:

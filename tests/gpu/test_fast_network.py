@@ -17,7 +17,6 @@ from kestrel_core.moondream.lora import no_adapters
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.moe import MoE
 from kestrel_core.moondream.ops import plain
-from kestrel_core.moondream.ops.choose import choose_linear_sum
 from kestrel_core.moondream.ops.protocol import Cells, Fused, Heads, Norm, Pairs, TauWeights
 from kestrel_core.moondream.text import Text
 from kestrel_core.runtime.graphs import Graphs
@@ -231,15 +230,6 @@ def test_features_are_those_of_the_plain_encoder(
     vision = network(MOONDREAM2, torch.bfloat16, layers=0, vision_layers=4).vision
     fast = FastVision(vision, kernels if compile else plain, attention=attention)
     assert fast.attention != "auto"
-    for count in (1, 9, 20):
-        assert deviation(vision, fast, noise(count)) < CLOSE[torch.bfloat16]
-
-
-def test_residuals_may_be_added_by_the_products(kernels: Fused) -> None:
-    vision = network(MOONDREAM2, torch.bfloat16, layers=0, vision_layers=4).vision
-    linear_sum = choose_linear_sum(CUDA, torch.bfloat16)
-    assert linear_sum is not None
-    fast = FastVision(vision, kernels, linear_sum=linear_sum)
     for count in (1, 9, 20):
         assert deviation(vision, fast, noise(count)) < CLOSE[torch.bfloat16]
 

@@ -3,14 +3,11 @@
 import logging
 
 import torch
-from torch import nn
 
-from kestrel_core.moondream.ops.protocol import Fused, LinearSum
+from kestrel_core.moondream.ops.protocol import Fused
 from kestrel_core.protocol.errors import EngineFailed
 
 log = logging.getLogger("kestrel")
-
-CLOSE = 0.02  # of the results' size: what is rounded twice or once
 
 
 def choose_fused(device: torch.device, choice: str = "auto", decode_kernels: str = "off") -> Fused:
@@ -52,29 +49,3 @@ def launches_early(device: torch.device, decode_kernels: str) -> bool:
     if not able:
         log.warning("kernels are not launched early: %s or its kernel language cannot", device)
     return able
-
-
-def choose_linear_sum(device: torch.device, dtype: torch.dtype) -> LinearSum | None:
-    """A product that adds a residual where it writes its result; None: the next norm has to add it."""
-    if device.type != "cuda" or dtype != torch.bfloat16:
-        return None
-    from kestrel_core.moondream.ops.cublas import CublasSums
-
-    try:
-        sums = CublasSums(device)
-        off = _deviation(sums.linear_sum, device)
-    except (OSError, AttributeError, RuntimeError) as error:  # no library, no such function, or a refusal
-        log.warning("residuals take a pass of their own, since cuBLASLt cannot be called: %s", error)
-        return None
-    if not off < CLOSE:
-        log.warning("residuals take a pass of their own, since cuBLASLt's result is off by %.3f", off)
-        return None
-    return sums.linear_sum
-
-
-@torch.inference_mode()
-def _deviation(linear_sum: LinearSum, device: torch.device) -> float:
-    layer = nn.Linear(128, 64, device=device, dtype=torch.bfloat16)
-    x, add = (torch.randn((48, width), device=device, dtype=torch.bfloat16) for width in (128, 64))
-    expected = layer(x).float() + add.float()
-    return float((linear_sum(x, layer, add).float() - expected).norm() / expected.norm())

@@ -11,7 +11,7 @@ from ctypes import c_int, c_int32, c_int64, c_size_t, c_uint64, c_void_p
 from typing import Any, NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from kestrel_core.moondream.ops.float8_products import FixedScale, Matrix8, Products
 
@@ -47,7 +47,6 @@ class Shape(NamedTuple):
     has_bias: bool
     adds: bool
     gelu: bool  # and then the result is float8
-    float8: bool = True  # the matrix and its inputs; otherwise they are bfloat16
 
 
 class Plan(NamedTuple):
@@ -91,18 +90,16 @@ class Library:
         """All but the algorithm and the pointers."""
         product = self.made("MatmulDescCreate", c_int(COMPUTE_32F), c_int(R_32F))
         self.set_product(product, TRANSA, c_int32(TRANSPOSED))
-        if shape.float8:
-            self.set_product(product, FAST_ACCUM, ctypes.c_int8(1))
+        self.set_product(product, FAST_ACCUM, ctypes.c_int8(1))
         epilogue = EPILOGUE_BIAS if shape.has_bias else EPILOGUE_DEFAULT
         self.set_product(product, EPILOGUE, c_int32(EPILOGUE_GELU_BIAS if shape.gelu else epilogue))
         if shape.has_bias:
             self.set_product(product, BIAS_DATA_TYPE, c_int32(R_16BF))
         rows, columns, depth = shape[:3]
-        kind = R_8F_E4M3 if shape.float8 else R_16BF
         return Plan(
             product,
-            self.layout(kind, depth, columns, depth),
-            self.layout(kind, depth, rows, depth),
+            self.layout(R_8F_E4M3, depth, columns, depth),
+            self.layout(R_8F_E4M3, depth, rows, depth),
             self.layout(R_16BF, columns, rows, columns),
             self.layout(R_8F_E4M3 if shape.gelu else R_16BF, columns, rows, columns),
             Algorithm(),
@@ -132,11 +129,14 @@ class Library:
         return plan._replace(algorithm=results[rank]) if known else None
 
 
-class Cublas:
-    """Plans by shape, and launches."""
+class CublasProducts:
+    """What cuBLASLt has no algorithm for is left to the `others`."""
 
-    def __init__(self, device: torch.device, rank: int = 0) -> None:
+    name = "cublas"
+
+    def __init__(self, others: Products, device: torch.device, rank: int = 0) -> None:
         """`rank`: of the algorithms to use, for measurements; 0 is what the library thinks best."""
+        self._others = others
         self._rank = rank
         self._device = device
         self._library = Library()
@@ -151,37 +151,49 @@ class Cublas:
         """What it has no algorithm for."""
         return [shape for shape, plan in self._plans.items() if plan is None]
 
-    def _plan(
-        self,
-        shape: Shape,
-        bias: Tensor | None,
-        factor: Tensor | None = None,
-        scale: FixedScale | None = None,
-    ) -> Plan | None:
+    def linear(self, x: Tensor, matrix: Matrix8, add: Tensor | None = None) -> Tensor:
+        shape = Shape(*_sizes(x, matrix), matrix.bias is not None, add is not None, gelu=False)
+        plan = self._plan(shape, matrix, None)
+        if plan is None:
+            return self._others.linear(x, matrix, add)
+        out = torch.empty((shape.rows, shape.columns), dtype=matrix.dtype, device=x.device)
+        self._run(plan, x, matrix, add, out)
+        return out
+
+    def gelu_linear(self, x: Tensor, matrix: Matrix8, scale: FixedScale) -> Tensor:
+        assert matrix.bias is not None
+        shape = Shape(*_sizes(x, matrix), has_bias=True, adds=False, gelu=True)
+        plan = self._plan(shape, matrix, scale)
+        if plan is None:
+            return self._others.gelu_linear(x, matrix, scale)
+        out = torch.empty((shape.rows, shape.columns), dtype=x.dtype, device=x.device)
+        self._run(plan, x, matrix, None, out)
+        return out
+
+    def _plan(self, shape: Shape, matrix: Matrix8, scale: FixedScale | None) -> Plan | None:
         """With the matrix's pointers, which the launch copies. None where there is no algorithm."""
         new = shape not in self._plans
         plan = self._library.plan(shape) if new else self._plans[shape]
         if plan is None:
             return None
-        if factor is not None:
-            self._library.set_product(plan.product, A_SCALE_POINTER, c_void_p(factor.data_ptr()))
-        if bias is not None:
-            self._library.set_product(plan.product, BIAS_POINTER, c_void_p(bias.data_ptr()))
+        self._library.set_product(plan.product, A_SCALE_POINTER, c_void_p(matrix.factor.data_ptr()))
+        if matrix.bias is not None:
+            self._library.set_product(plan.product, BIAS_POINTER, c_void_p(matrix.bias.data_ptr()))
         if scale is not None:
             self._library.set_product(plan.product, D_SCALE_POINTER, c_void_p(scale.inverse.data_ptr()))
         if new:
             self._plans[shape] = plan = self._library.choose(self._handle, plan, self._rank)
         return plan
 
-    def _run(self, plan: Plan, x: Tensor, values: Tensor, add: Tensor | None, out: Tensor) -> None:
-        """What is not added is no pointer at all: the result's would have to be of the result's type."""
-        assert x.is_contiguous() and values.is_contiguous() and (add is None or add.is_contiguous())
+    def _run(self, plan: Plan, x: Tensor, matrix: Matrix8, add: Tensor | None, out: Tensor) -> None:
+        """What is not added is no pointer at all: the result's would have to be of the type that is added."""
+        assert x.is_contiguous() and matrix.values.is_contiguous() and (add is None or add.is_contiguous())
         self._library.call(
             "Matmul",
             self._handle,
             plan.product,
             ctypes.byref(self._one),
-            c_void_p(values.data_ptr()),
+            c_void_p(matrix.values.data_ptr()),
             plan.weights,
             c_void_p(x.data_ptr()),
             plan.inputs,
@@ -197,52 +209,8 @@ class Cublas:
         )
 
 
-class CublasSums(Cublas):
-    """Products in bfloat16 that add a residual where they write."""
-
-    def linear_sum(self, x: Tensor, layer: nn.Linear, add: Tensor) -> Tensor:
-        """The layer's result plus `add`, rounded once."""
-        shape = Shape(*_sizes(x, layer.weight), has_bias=True, adds=True, gelu=False, float8=False)
-        plan = self._plan(shape, layer.bias)
-        if plan is None:
-            result: Tensor = layer(x)
-            return result.add_(add)
-        out = torch.empty_like(add)
-        self._run(plan, x, layer.weight, add, out)
-        return out
-
-
-class CublasProducts(Cublas):
-    """Products in float8. What cuBLASLt has no algorithm for is left to the `others`."""
-
-    name = "cublas"
-
-    def __init__(self, others: Products, device: torch.device, rank: int = 0) -> None:
-        super().__init__(device, rank)
-        self._others = others
-
-    def linear(self, x: Tensor, matrix: Matrix8, add: Tensor | None = None) -> Tensor:
-        shape = Shape(*_sizes(x, matrix.values), matrix.bias is not None, add is not None, gelu=False)
-        plan = self._plan(shape, matrix.bias, matrix.factor)
-        if plan is None:
-            return self._others.linear(x, matrix, add)
-        out = torch.empty((shape.rows, shape.columns), dtype=matrix.dtype, device=x.device)
-        self._run(plan, x, matrix.values, add, out)
-        return out
-
-    def gelu_linear(self, x: Tensor, matrix: Matrix8, scale: FixedScale) -> Tensor:
-        assert matrix.bias is not None
-        shape = Shape(*_sizes(x, matrix.values), has_bias=True, adds=False, gelu=True)
-        plan = self._plan(shape, matrix.bias, matrix.factor, scale)
-        if plan is None:
-            return self._others.gelu_linear(x, matrix, scale)
-        out = torch.empty((shape.rows, shape.columns), dtype=x.dtype, device=x.device)
-        self._run(plan, x, matrix.values, None, out)
-        return out
-
-
-def _sizes(x: Tensor, values: Tensor) -> tuple[int, int, int]:
-    return len(x), len(values), x.shape[1]
+def _sizes(x: Tensor, matrix: Matrix8) -> tuple[int, int, int]:
+    return len(x), len(matrix.values), x.shape[1]
 
 
 def _load() -> ctypes.CDLL:

@@ -4,15 +4,12 @@
 over memory. Both are modules of functions with these signatures, which are handed to the fast paths.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from torch import Tensor, nn
 
 from kestrel_core.moondream.lora import AdapterRows, LowRank, Target
-
-# Of an input, a layer and what is to be added to its result.
-LinearSum = Callable[[Tensor, nn.Linear, Tensor], Tensor]
 
 FEW_ROWS = 16  # up to here reading the weights takes the time of a product, and tiles of 16 rows are enough
 

@@ -10,9 +10,8 @@ import torch
 from torch import Tensor
 
 from kestrel_core.moondream.ops import choose_few_bits, cublas, plain
-from kestrel_core.moondream.ops.choose import choose_linear_sum
 from kestrel_core.moondream.ops.choose_few_bits import choose_products
-from kestrel_core.moondream.ops.cublas import Algorithm, CublasProducts, CublasSums, Plan, Shape
+from kestrel_core.moondream.ops.cublas import Algorithm, CublasProducts, Plan, Shape
 from kestrel_core.moondream.ops.float8_products import FixedScale, TorchProducts, pack_float8
 
 CPU = torch.device("cpu")
@@ -45,14 +44,10 @@ class FakeLibrary:
 
 
 @pytest.fixture
-def faked(monkeypatch: pytest.MonkeyPatch) -> None:
+def products(monkeypatch: pytest.MonkeyPatch) -> CublasProducts:
     monkeypatch.setattr(cublas, "Library", FakeLibrary)
     monkeypatch.setattr(torch.cuda, "device", lambda device: nullcontext())
     monkeypatch.setattr(torch.cuda, "current_stream", lambda device: SimpleNamespace(cuda_stream=7))
-
-
-@pytest.fixture
-def products(faked: None) -> CublasProducts:
     return CublasProducts(TorchProducts(plain, CPU), CPU)
 
 
@@ -92,19 +87,6 @@ def test_what_is_not_added_is_no_pointer(products: CublasProducts) -> None:
     assert library.launched[-1][8].value is None and library.launched[-1][10].value is not None
 
 
-def test_residuals_in_bfloat16_are_added_by_the_product(faked: None) -> None:
-    sums, layer = CublasSums(CPU), torch.nn.Linear(32, 48, dtype=torch.bfloat16)
-    library: Any = sums._library
-    x, add = torch.randn(20, 32).bfloat16(), torch.randn(20, 48).bfloat16()
-    assert sums.linear_sum(x, layer, add).shape == add.shape
-    assert library.shapes == [Shape(20, 48, 32, has_bias=True, adds=True, gelu=False, float8=False)]
-    assert library.launched[-1][8].value == add.data_ptr()
-    assert library.pointers == {cublas.BIAS_POINTER: layer.bias.data_ptr()}
-    x, add, layer = torch.randn(120, 32), torch.randn(120, 48), layer.float()
-    with torch.no_grad():
-        assert torch.equal(sums.linear_sum(x, layer, add), layer(x) + add)
-
-
 def test_what_it_has_no_algorithm_for_is_left_to_torch(products: CublasProducts) -> None:
     inputs, inner = FixedScale.of(8.0, CPU), FixedScale.of(9.0, CPU)
     matrix = pack_float8(torch.randn(48, 32), torch.randn(48), inputs)
@@ -125,6 +107,3 @@ def test_without_the_library_torch_multiplies(
     chosen = choose_products(plain, torch.device("cuda"), torch.bfloat16)
     assert chosen.name == "torch" and "cuBLASLt cannot be called: none of libnowhere.so" in caplog.text
     assert choose_products(plain, CPU, torch.float32).name == "torch"
-    assert choose_linear_sum(torch.device("cuda"), torch.bfloat16) is None
-    assert "residuals take a pass of their own" in caplog.text
-    assert choose_linear_sum(CPU, torch.float32) is None
