@@ -1,4 +1,6 @@
+import ctypes
 import json
+import random
 import threading
 import time
 from itertools import pairwise
@@ -218,6 +220,31 @@ def longest_gap() -> float:
     watching.join()
     within = [began, *(moment for moment in moments if began < moment < began + took_s), began + took_s]
     return max(after - before for before, after in pairwise(within)) / took_s
+
+
+class HeapInfo(ctypes.Structure):
+    """glibc's `struct mallinfo2`."""
+
+    _fields_ = [
+        *((f"unread_{number}", ctypes.c_size_t) for number in range(7)),
+        ("used", ctypes.c_size_t),
+        *((f"unread_{number}", ctypes.c_size_t) for number in range(7, 9)),
+    ]
+
+
+@pytest.mark.skipif(not hasattr(ctypes.CDLL(None), "mallinfo2"), reason="needs glibc 2.33 or later")
+@pytest.mark.parametrize("tokenizer", [*TOKENIZERS.values(), Tokenizer.of_bytes(golden_config("md3"))])
+def test_nothing_is_kept_of_a_text(tokenizer: Tokenizer) -> None:
+    """When words were kept, these took 8 MB."""
+    used, rng = ctypes.CDLL(None).mallinfo2, random.Random(0)
+    used.restype = HeapInfo
+    encodings = (tokenizer.encode, tokenizer.encode_answer)
+    for encode in encodings:
+        encode("what is first made when it is needed")
+    before = used().used
+    for number in range(1000):
+        encodings[number % 2]("".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=250)))
+    assert used().used - before < 1_000_000
 
 
 # What is refused.
