@@ -145,6 +145,7 @@ HOUSES = {
     "kestrel_tools": "tools",
     "adapter_stages": "tools",
     "few_bits_stages": "tools",
+    "one_row_stages": "tools",
     "float8_kv_stages": "tools",
     "float8_stages": "tools",
     "decode_checks": "tools",

@@ -1,9 +1,7 @@
 """The products of mixtures of experts with weights in 8 or 4 bits. CUDA.
 
-As `ops.expert_kernels`, whose words these are: a pair is a token and one of its experts. Up to 64 tokens a
-program finds those of its expert itself; beyond, pairs are sorted by expert and a program has some of them.
-In both ways weights are converted where they are used, since unpacked experts of one layer are as large as a
-whole small model.
+As `ops.expert_kernels`, whose words these are. Up to 64 tokens a program finds its expert's pairs, beyond
+they are sorted. Weights are converted where they are used: unpacked they are as large as a small model.
 """
 
 import torch
@@ -17,6 +15,7 @@ from kestrel_core.moondream.ops.expert_lora_kernels import PairAdapters, add_pai
 from kestrel_core.moondream.ops.few_bits import FewBits
 from kestrel_core.moondream.ops.few_bits_kernels import bytes_or_words, cut_for, single_or_four
 from kestrel_core.moondream.ops.few_bits_product import fetch_rows, few_rows_product, many_rows_product
+from kestrel_core.moondream.ops.one_row_kernels import one_token_experts
 from kestrel_core.moondream.ops.plain import sort_pairs
 from kestrel_core.moondream.ops.protocol import Cut, Pairs, StepAdapters
 from kestrel_core.moondream.ops.routing_kernels import gelu, invert
@@ -53,8 +52,7 @@ def _outputs(
 ) -> None:
     """Some outputs of one expert for these rows of x, stored at `pair_rows`.
 
-    GATED: its matrix has twice OUT_DIM rows, activations and then gates. A program has both of each output.
-    PARTS: 0 for many rows.
+    GATED: the matrix has activations and then gates, OUT_DIM rows each. PARTS: 0 for many rows.
     """
     HALVES: tl.constexpr = 2 if GATED else 1
     OWN: tl.constexpr = BLOCK_N // HALVES
@@ -244,7 +242,7 @@ def _many_tokens(
 ) -> None:
     """Some of one expert's sorted pairs, and some of its outputs.
 
-    There are enough programs for any distribution over the experts; those that are not needed find no pairs.
+    There are enough programs for any distribution over the experts; some find no pairs.
     """
     tile = tl.program_id(0)
     experts = tl.arange(0, BLOCK_E)
@@ -301,8 +299,10 @@ def experts_few(
     adapters: StepAdapters | None = None,
     early: bool = False,
 ) -> Pairs:
-    """For any number of tokens, in spite of its name; made for few. `early` as for `few_tokens_experts`."""
+    """For any number of tokens; made for few. `early` as for `few_tokens_experts`."""
     if len(h) <= FEW_TOKENS:
+        if len(h) == 1 and adapters is None and fc1.kind == fc2.kind == "fp8":
+            return Pairs(one_token_experts(h, ids, fc1, fc2, early), weights, None)
         pairs = PairAdapters(adapters, ids, None) if adapters is not None else None
         return Pairs(few_tokens_experts(h, ids, fc1, fc2, pairs, early=early), weights, None)
     order, ends = sort_pairs(ids, len(fc1.values))

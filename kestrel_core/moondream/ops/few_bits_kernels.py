@@ -15,6 +15,7 @@ from torch import Tensor
 from kestrel_core.moondream.ops.early_launch import EARLY_DIM, launch_options, wait
 from kestrel_core.moondream.ops.few_bits import TOGETHER, FewBits, padded_dim
 from kestrel_core.moondream.ops.few_bits_product import fetch_rows, few_rows_product
+from kestrel_core.moondream.ops.one_row_kernels import one_row_float8
 from kestrel_core.moondream.ops.protocol import FEW_ROWS, Cut
 from kestrel_core.moondream.ops.unpack_kernels import bytes_or_words as bytes_or_words
 from kestrel_core.moondream.ops.unpack_kernels import unpack_into as unpack_into
@@ -227,12 +228,16 @@ def linear(x: Tensor, w: FewBits, bias: Tensor | None, early: bool = False) -> T
     """`early`, here and below: for few rows, as `ops.early_launch` says."""
     if len(x) > FEW_ROWS:
         return F.linear(x, _unpacked(w, x.dtype), bias)
+    if len(x) == 1 and w.kind == "fp8":
+        return one_row_float8(x, w, None, None, bias, early)
     return few_rows(x, w, None, None, bias, cut_for(w.out_dim, w), early)
 
 
 def linear_sum(x: Tensor, w: FewBits, y: Tensor, other: FewBits, bias: Tensor, early: bool = False) -> Tensor:
     if len(x) > FEW_ROWS:
         return F.linear(x, _unpacked(w, x.dtype), bias).addmm_(y, _unpacked(other, x.dtype).T)
+    if len(x) == 1 and w.kind == other.kind == "fp8":
+        return one_row_float8(x, w, y, other, bias, early)
     return few_rows(x, w, y, other, bias, cut_for(w.out_dim, w, other), early)
 
 

@@ -56,6 +56,39 @@ WIDER = tl.constexpr(
     fma.rn.bf16x2 $1, b, large, zero;
     }"""
 )
+# The same to four numbers of float32: the sign is spread by the shift, and all but its first copy is cut off.
+WIDEST = tl.constexpr(
+    """{
+    .reg .b32 first, second, third, fourth;
+    shl.b32 first, $4, 24;
+    shl.b32 second, $4, 16;
+    shl.b32 third, $4, 8;
+    shr.s32 first, first, 4;
+    shr.s32 second, second, 4;
+    shr.s32 third, third, 4;
+    shr.s32 fourth, $4, 4;
+    and.b32 $0, first, 0x87f00000;
+    and.b32 $1, second, 0x87f00000;
+    and.b32 $2, third, 0x87f00000;
+    and.b32 $3, fourth, 0x87f00000;
+    }"""
+)
+# By the instruction that converts pairs, which devices have from 8.9 on.
+CONVERTED = tl.constexpr(
+    """{
+    .reg .b16 low, high, first, second, third, fourth;
+    .reg .b32 a, b;
+    mov.b32 {low, high}, $4;
+    cvt.rn.f16x2.e4m3x2 a, low;
+    cvt.rn.f16x2.e4m3x2 b, high;
+    mov.b32 {first, second}, a;
+    mov.b32 {third, fourth}, b;
+    cvt.f32.f16 $0, first;
+    cvt.f32.f16 $1, second;
+    cvt.f32.f16 $2, third;
+    cvt.f32.f16 $3, fourth;
+    }"""
+)
 
 
 @triton.jit
@@ -88,15 +121,36 @@ def steps_of(words: tl.tensor) -> tuple[tl.tensor, tl.tensor, tl.tensor, tl.tens
 
 
 @triton.jit
+def _interpreted(values: tl.tensor) -> tl.tensor:
+    exponent = ((values >> 3) & 15).to(tl.float32)
+    fraction = (values & 7).to(tl.float32)
+    small = tl.where(exponent == 0, fraction / 512, (8 + fraction) * tl.exp2(exponent - 10))
+    return tl.where((values >> 7) > 0, -small, small)
+
+
+@triton.jit
 def wider(values: tl.tensor) -> tl.tensor:
     """The numbers behind the bytes of float8 ones."""
     if INTERPRETED:
-        exponent = ((values >> 3) & 15).to(tl.float32)
-        fraction = (values & 7).to(tl.float32)
-        small = tl.where(exponent == 0, fraction / 512, (8 + fraction) * tl.exp2(exponent - 10))
-        wide = tl.where((values >> 7) > 0, -small, small)
+        wide = _interpreted(values)
     else:
         wide = tl.inline_asm_elementwise(WIDER, "=r,=r,r", [values], dtype=tl.bfloat16, is_pure=True, pack=4)
+    return wide
+
+
+@triton.jit
+def widest(values: tl.tensor, CONVERT: tl.constexpr) -> tl.tensor:
+    """2^-120 of the same numbers in float32; with CONVERT the numbers themselves."""
+    if INTERPRETED:
+        wide = _interpreted(values) * (1.0 if CONVERT else 2.0**-120)
+    elif CONVERT:
+        wide = tl.inline_asm_elementwise(
+            CONVERTED, "=r,=r,=r,=r,r", [values], dtype=tl.float32, is_pure=True, pack=4
+        )
+    else:
+        wide = tl.inline_asm_elementwise(
+            WIDEST, "=r,=r,=r,=r,r", [values], dtype=tl.float32, is_pure=True, pack=4
+        )
     return wide
 
 
