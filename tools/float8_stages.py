@@ -28,7 +28,7 @@ from kestrel_core.moondream.ops.choose import choose_fused
 from kestrel_core.moondream.ops.choose_few_bits import Float8Ops, choose_float8
 from kestrel_core.moondream.ops.few_bits import FewBits, pack_weights
 from kestrel_core.moondream.ops.float8_products import FixedScale, Products, TorchProducts, pack_float8
-from kestrel_core.moondream.ops.protocol import Cut, Fused, Norm
+from kestrel_core.moondream.ops.protocol import Cut, Fused, Norm, Pairs
 from kestrel_core.moondream.scales import InputScales, measure_scales, sample_pictures, sample_prompts
 from stages import FLOAT8_FLOPS, Case, Place, Report, Work, distance, floor_ms, print_stages
 
@@ -40,6 +40,14 @@ MANY_ROWS = 3000
 TRIED_CUTS = (
     (Cut(128, 128, 8, 3, rows=128), Cut(256, 128, 8, 3, rows=128)),
     (Cut(64, 128, 4, 4, rows=64), Cut(128, 128, 4, 4, rows=64)),
+)
+# Of bfloat16, where torch's grouped products take over at many tokens.
+BFLOAT16_CUTS = (
+    (Cut(64, 64, 8, 4, rows=128), Cut(128, 64, 8, 4, rows=128)),
+    (Cut(128, 64, 8, 3, rows=128), Cut(256, 64, 8, 3, rows=128)),
+    (Cut(128, 64, 8, 3, rows=128), Cut(128, 64, 8, 4, rows=128)),
+    (Cut(64, 64, 4, 4, rows=64), Cut(128, 64, 4, 4, rows=64)),
+    (Cut(64, 64, 4, 4, rows=128), Cut(128, 64, 4, 4, rows=128)),
 )
 PARTS = ("products", "vision", "text", "experts", "rounding")
 
@@ -202,6 +210,7 @@ def expert_cases(sizes: Sizes, ops: Float8Ops, place: Place, report: Report) -> 
         judge(report, f"experts, tiles, {rows} tokens", made.values, expected.values, 0.04)
         if place.device.type == "cuda" and rows > 256:
             ways |= more_expert_ways(h8, ids, fc1, fc2, h_scale, inner_scale)
+            ways |= bfloat16_expert_ways(h, ids, weights, mlp, report)
         flops = 2.0 * rows * mlp.experts_per_token * (fc1.values[0].numel() + fc2.values[0].numel())
         yield Case(
             "experts",
@@ -229,6 +238,30 @@ def more_expert_ways(
         f"tiles {' '.join('x'.join(map(str, cut)) for cut in cuts)}": partial(tiled, *cuts)
         for cuts in TRIED_CUTS
     }
+
+
+def bfloat16_expert_ways(
+    h: Tensor, ids: Tensor, weights: Tensor, mlp: MoE, report: Report
+) -> dict[str, Work]:
+    """Tiles in place of torch's grouped products, sorting included."""
+    from kestrel_core.moondream.ops.expert_kernels import tiled_experts
+    from kestrel_core.moondream.ops.routing_kernels import invert
+
+    def tiled(first: Cut, second: Cut) -> Pairs:
+        order, ends = plain.sort_pairs(ids, len(mlp.fc1.weight))
+        values = tiled_experts(h, order, ends, mlp.fc1.weight, mlp.fc2.weight, None, (first, second))
+        return Pairs(values, weights, invert(order))
+
+    nothing = torch.zeros_like(h)
+    expected = plain.experts(h, ids, weights, mlp.fc1.weight, mlp.fc2.weight)
+    right = plain.add_norm(nothing, None, expected, None)[0]
+    found: dict[str, Work] = {}
+    for cuts in BFLOAT16_CUTS:
+        name = f"bf16 tiles {' '.join('x'.join(map(str, cut)) for cut in cuts)}"
+        found[name] = partial(tiled, *cuts)
+        made = plain.add_norm(nothing, None, tiled(*cuts), None)[0]
+        judge(report, f"experts, {name}", made, right, 0.02)
+    return found
 
 
 def vision_cases(sizes: Sizes, ops: Float8Ops, place: Place, report: Report) -> Iterator[Case]:

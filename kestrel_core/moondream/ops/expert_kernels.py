@@ -11,12 +11,14 @@ from torch import Tensor
 from kestrel_core.moondream.lora import Target
 from kestrel_core.moondream.ops.expert_lora_kernels import PairAdapters, add_pairs, no_arguments
 from kestrel_core.moondream.ops.plain import grouped_experts, grouped_product, sort_pairs
-from kestrel_core.moondream.ops.protocol import Pairs, StepAdapters
+from kestrel_core.moondream.ops.protocol import Cut, Pairs, StepAdapters
 from kestrel_core.moondream.ops.routing_kernels import geglu, gelu, invert
 
 FEW_TOKENS = 64  # up to here a program finds the tokens of its expert itself; beyond, pairs are sorted first
 TILED_TOKENS = 2048  # up to here our tiles are used, which copy nothing; beyond, torch's products are faster
 ADAPTED_TILED_TOKENS = 2048  # the same for tokens with adapters, which torch's products know nothing of
+TILES = Cut(64, 64, 4, 3, rows=64), Cut(128, 64, 4, 3, rows=64)  # of the first product and the second
+WIDE_TILES = Cut(64, 64, 4, 2, rows=32), Cut(128, 64, 4, 2, rows=32)  # of float32
 FIRST: Target = "expert_fc1"
 SECOND: Target = "expert_fc2"
 
@@ -319,17 +321,23 @@ def _expert_tiles(
 
 
 def tiled_experts(
-    h: Tensor, order: Tensor, ends: Tensor, fc1: Tensor, fc2: Tensor, adapters: PairAdapters | None
+    h: Tensor,
+    order: Tensor,
+    ends: Tensor,
+    fc1: Tensor,
+    fc2: Tensor,
+    adapters: PairAdapters | None,
+    cuts: tuple[Cut, Cut] | None = None,
 ) -> Tensor:
     """Every pair's values [pairs, dim], sorted by expert as `order` is."""
     num_pairs, (num_experts, dim, inner_dim) = len(order), fc2.shape
     inner = torch.empty((num_pairs, inner_dim), dtype=h.dtype, device=h.device)
     out = torch.empty((num_pairs, dim), dtype=h.dtype, device=h.device)
-    block_m, stages = (32, 2) if h.dtype == torch.float32 else (64, 3)
-    for x, matrices, y, gated in ((h, fc1, inner, True), (inner, fc2, out, False)):
+    first, second = cuts or (TILES if h.dtype != torch.float32 else WIDE_TILES)
+    for x, matrices, y, gated, cut in ((h, fc1, inner, True, first), (inner, fc2, out, False, second)):
         in_dim, out_dim, target = x.shape[1], y.shape[1], FIRST if gated else SECOND
-        block_n = min(64 if gated else 128, max(16, triton.next_power_of_2(out_dim)))
-        _expert_tiles[(triton.cdiv(num_pairs, block_m) + num_experts, triton.cdiv(out_dim, block_n))](
+        block_n = min(cut.outputs, max(16, triton.next_power_of_2(out_dim)))
+        _expert_tiles[(triton.cdiv(num_pairs, cut.rows) + num_experts, triton.cdiv(out_dim, block_n))](
             x,
             order,
             ends,
@@ -341,11 +349,11 @@ def tiled_experts(
             OUT_DIM=out_dim,
             GATED=gated,
             BLOCK_E=triton.next_power_of_2(num_experts),
-            BLOCK_M=block_m,
+            BLOCK_M=cut.rows,
             BLOCK_N=block_n,
-            BLOCK_K=min(64, max(16, triton.next_power_of_2(in_dim))),
-            num_warps=4,
-            num_stages=stages,
+            BLOCK_K=min(cut.depth, max(16, triton.next_power_of_2(in_dim))),
+            num_warps=cut.warps,
+            num_stages=cut.stages,
             **(no_arguments(x) if adapters is None else adapters.arguments(target, x)),
         )
     return out

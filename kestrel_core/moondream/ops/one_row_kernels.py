@@ -5,9 +5,11 @@ sixteenth. Here every program has a few rows of the matrix. The first of their c
 the kernels in front have ended, where early launches are on (`ops.early_launch`).
 
 Weights are as wide as the row, or bytes of float8 with a scale for each of their rows. Those become float32
-by their bits alone, as 2^-120 of what they stand for; half of the factor goes into the inputs and half into
-the result, so that nothing between them gets too small.
+by an instruction, or where there is none by their bits, as 2^-120 of what they stand for; half of the factor
+goes into the inputs and half into the result, so that nothing between them gets too small.
 """
+
+from functools import cache
 
 import torch
 import triton
@@ -31,8 +33,13 @@ NARROW_8 = Cut(4, 2048, 8)
 WIDE_8 = Cut(8, 1024, 4)
 FIRST_OF_EXPERT_8 = Cut(8, 512, 4)
 SECOND_OF_EXPERT_8 = Cut(16, 512, 4)
-CONVERT = False  # float8 by instruction and not by its bits
+CONVERTING = (8, 9)  # compute capability of the first devices with an instruction that widens float8
 HALF = tl.constexpr(2.0**60)
+
+
+@cache
+def converts(device: torch.device) -> bool:
+    return device.type == "cuda" and torch.cuda.get_device_capability(device) >= CONVERTING
 
 
 def fitting(cut: Cut, dim: int) -> Cut:
@@ -140,9 +147,10 @@ def one_row_float8(
     bias: Tensor | None,
     early: bool,
     cut: Cut | None = None,
-    convert: bool = CONVERT,
+    convert: bool | None = None,
 ) -> Tensor:
-    """The same for float8, without y where it is None."""
+    """The same for float8, where y may be None. `convert`: by instruction; None: where there is one."""
+    convert = converts(x.device) if convert is None else convert
     cut = cut or (NARROW_8 if w.out_dim <= NARROW_DIM else WIDE_8)
     y, other = (x[:, :0], w) if y is None or other is None else (y, other)
     values, others = (one.values.view(torch.uint8) for one in (w, other))
@@ -252,11 +260,12 @@ def one_token_experts(
     early: bool,
     first: Cut | None = None,
     second: Cut | None = None,
-    convert: bool = CONVERT,
+    convert: bool | None = None,
 ) -> Tensor:
     """As `expert_kernels.few_tokens_experts`; of few bits only float8. With `early`, what made `ids` is not
     the launch before this."""
     float8 = isinstance(fc1, FewBits)
+    convert = converts(h.device) if convert is None else convert
     first = first or (FIRST_OF_EXPERT_8 if float8 else FIRST_OF_EXPERT)
     second = second or (SECOND_OF_EXPERT_8 if float8 else SECOND_OF_EXPERT)
     top, dim, inner_dim = ids.shape[1], h.shape[1], fc2.shape[-1]
@@ -275,7 +284,7 @@ def one_token_experts(
             OUT_DIM=y.shape[1],
             GATED=y is inner,
             FLOAT8=float8,
-            CONVERT=convert,
+            CONVERT=float8 and convert,
             BLOCK_N=cut.outputs,
             BLOCK_K=cut.depth,
             num_warps=cut.warps,
