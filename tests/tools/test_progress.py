@@ -18,11 +18,15 @@ def test_a_log_gets_ten_lines_of_a_count() -> None:
     assert [line.split(",")[0] for line in lines] == [f"pictures: {20 * n} of 200" for n in range(1, 11)]
 
 
-def test_a_log_gets_the_first_status_and_then_one_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_gets_what_begins_and_then_a_line_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
     now, log = [100.0], io.StringIO()
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
     with told(Console(file=log)) as say:
         for second in range(65):
             now[0] = 100.0 + second
-            say(f"[{second}] of 65 s")
-    assert log.getvalue().splitlines() == ["[0] of 65 s", "[30] of 65 s", "[60] of 65 s"]
+            say(f"[{second}] of 65 s" if second != 7 else "drawing")
+    assert log.getvalue().splitlines() == [
+        "0 s: [0] of 65 s",
+        "7 s: drawing",
+        "37 s: [37] of 65 s",
+    ]

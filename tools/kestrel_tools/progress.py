@@ -1,5 +1,6 @@
 """How far a long run is: a bar or a status on a terminal, and a few lines in a log, which has neither."""
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 LINES = 10  # in a log, for a whole count
 LINE_EVERY_S = 30.0  # in a log, for a status
+NUMBER = re.compile(r"\d[\d,.]*")
 
 
 @contextmanager
@@ -39,15 +41,22 @@ def counted(what: str, total: int, console: Console) -> Iterator[Callable[[int],
 
 @contextmanager
 def told(console: Console) -> Iterator[Callable[[str], None]]:
-    """Yields a function to call with what is being done now."""
-    said_s = float("-inf")
+    """Yields a function to call with what is being done now.
+
+    A log gets a line when something new begins, with the seconds since the start, and from time to time when only
+    numbers change.
+    """
+    began_s = said_s = time.monotonic()
+    seen = set[str]()
     with console.status("") as status:
 
         def say(text: str) -> None:
             nonlocal said_s
             status.update(text)
-            if not console.is_terminal and time.monotonic() - said_s >= LINE_EVERY_S:
-                said_s = time.monotonic()
-                console.print(text, markup=False, highlight=False)
+            now_s, kind = time.monotonic(), NUMBER.sub("", text)
+            if not console.is_terminal and (kind not in seen or now_s - said_s >= LINE_EVERY_S):
+                said_s = now_s
+                seen.add(kind)
+                console.print(f"{now_s - began_s:.0f} s: {text}", markup=False, highlight=False)
 
         yield say
