@@ -43,8 +43,8 @@ def counted(what: str, total: int, console: Console) -> Iterator[Callable[[int],
 def told(console: Console) -> Iterator[Callable[[str], None]]:
     """Yields a function to call with what is being done now.
 
-    A log gets a line when something new begins, with the seconds since the start, and from time to time when only
-    numbers change.
+    A log gets a line when something new begins, with the seconds since the start, and from time to time when
+    only numbers change.
     """
     began_s = said_s = time.monotonic()
     seen = set[str]()
