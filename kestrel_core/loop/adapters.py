@@ -13,7 +13,8 @@ from typing import Protocol
 
 from kestrel_core.loop.inbox import Ticket
 from kestrel_core.loop.step import Adapter
-from kestrel_core.protocol.errors import EngineFailed, KestrelError, ShuttingDown, caused
+from kestrel_core.protocol.errors import EngineFailed, KestrelError, ShuttingDown, UnknownAdapter, caused
+from kestrel_core.protocol.names import shown
 
 NUM_THREADS = 2  # in each group
 TellFound = Callable[[Ticket, Adapter | KestrelError], None]
@@ -164,6 +165,13 @@ class Adapters:
         except Exception as cause:
             error = _not_loaded(cause)
         tell(adapter, self._clock() - began_s, error)
+
+
+def no_adapters(name: str) -> UnknownAdapter:
+    return UnknownAdapter(
+        f'adapter "{shown(name)}" is not known: this server has no adapters; ask without one, or '
+        "serve with a folder of them (adapters)"
+    )
 
 
 def _not_found(error: Exception) -> KestrelError:

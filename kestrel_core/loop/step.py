@@ -205,7 +205,7 @@ class Runtime(Protocol):
     def capture_more(self, idle: bool) -> bool:
         """Do a piece of what the start left for later, if it is worth it now, and say whether one was done.
 
-        Called between steps, and while `idle` until nothing is left.
+        Called between steps, and while `idle` until it says that nothing is left.
         """
         ...
 

@@ -13,24 +13,18 @@ from dataclasses import replace
 from typing import Any
 
 from kestrel_core.intake.images import source_bytes
-from kestrel_core.loop.adapters import Adapters
+from kestrel_core.loop.adapters import Adapters, no_adapters
 from kestrel_core.loop.deadlines import Deadlines
 from kestrel_core.loop.heartbeat import Heartbeat
 from kestrel_core.loop.inbox import Inbox, PreparedRequest, Sink, Ticket
+from kestrel_core.loop.late_captures import LateCaptures
 from kestrel_core.loop.limits import QueueLimits
 from kestrel_core.loop.metrics import Metrics
 from kestrel_core.loop.one_by_one import Collected, launch_one_by_one
 from kestrel_core.loop.preparation import Preparation, PrepareImage, Workers, make_sequence
 from kestrel_core.loop.sequence import GO_ON, Outcome, Sequence
 from kestrel_core.loop.step import Adapter, Runtime, StepInFlight, StepPlan
-from kestrel_core.protocol.errors import (
-    DeadlinePassed,
-    EngineFailed,
-    KestrelError,
-    ShuttingDown,
-    UnknownAdapter,
-    caused,
-)
+from kestrel_core.protocol.errors import DeadlinePassed, EngineFailed, KestrelError, ShuttingDown, caused
 from kestrel_core.protocol.messages import Chunk, EngineResult, Event, Finished, FinishReason, Request
 from kestrel_core.protocol.names import shown
 from kestrel_core.scheduler.scheduler import Scheduler, Update
@@ -82,6 +76,7 @@ class StepLoop:
         self._pending: StepInFlight | None = None
         self._is_idle = True  # nothing is computed, and nothing can be before something arrives
         self._deadlines = Deadlines()
+        self._late = LateCaptures(runtime, clock)
         self._thread: threading.Thread | None = None
         self._stopped = False
 
@@ -93,10 +88,7 @@ class StepLoop:
         request = skill.with_defaults(request)
         name = request.settings.adapter
         if name is not None and self._adapters is None:
-            raise UnknownAdapter(
-                f'adapter "{shown(name)}" is not known: this server has no adapters; ask without one, or '
-                "serve with a folder of them (adapters)"
-            )
+            raise no_adapters(name)
         now = self._clock()
         order = now + request.priority * self._limits.priority_s
         salt = "" if self._limits.share_pictures else request.cache_salt
@@ -172,8 +164,9 @@ class StepLoop:
                 log.exception("the engine's loop failed")
                 self._inbox.mark_broken()
                 self._pending = None
-                kind = type(error).__name__
-                self._fail_all(EngineFailed(f"the engine failed ({kind}) and takes no requests"))
+                self._fail_all(
+                    EngineFailed(f"the engine failed ({type(error).__name__}) and takes no requests")
+                )
                 break
         self.heartbeat.rest()
         self._stop()
@@ -206,10 +199,11 @@ class StepLoop:
 
     def _admit_arrivals(self, wait: bool) -> None:
         if not wait:
-            self.runtime.capture_more(idle=False)
-        elif self._inbox.has_calls or not self.runtime.capture_more(idle=True):
+            self._late.between_steps()
+        else:
+            wait_s = self._late.while_idle(self._inbox.num_open, self._deadlines.wait_s(self._clock()))
             self.heartbeat.rest()
-            self._inbox.wait(self._deadlines.wait_s(self._clock()))
+            self._inbox.wait(wait_s)
             self.heartbeat.begin()
         for call in self._inbox.take_calls():
             call()
@@ -346,8 +340,7 @@ class StepLoop:
                 name, kind = ticket.skill.name, type(error).__name__
                 return caused(EngineFailed(f"skill {name} could not give its result ({kind})"), error)
         usage = ticket.usage(self._clock())
-        result = EngineResult(ticket.request.request_id, reason, output, usage)
-        return Finished(result, rest)
+        return Finished(EngineResult(ticket.request.request_id, reason, output, usage), rest)
 
     def _cancel(self, ticket: Ticket) -> None:
         if not ticket.done:
@@ -377,10 +370,9 @@ class StepLoop:
             log.error("request %s: %s", shown(ticket.request.request_id), event, exc_info=event.__cause__)
         if sequence is not None:
             del self._tickets[sequence]
-        skill = ticket.skill.name
         label = event.result.finish_reason if isinstance(event, Finished) else event.reason
-        self.metrics.requests[skill, label] += 1
-        self.metrics.request_s[skill].observe(self._clock() - ticket.arrived_s)
+        self.metrics.requests[ticket.skill.name, label] += 1
+        self.metrics.request_s[ticket.skill.name].observe(self._clock() - ticket.arrived_s)
         self._inbox.remove(ticket)
         self._preparation.release(ticket)
         self._deadlines.drop_ended(self._inbox.num_open)

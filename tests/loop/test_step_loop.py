@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 from fake_runtime import LANGUAGE
+from fakes import Clock
 from poisoned import alone, both, make_engine, same
 
+from kestrel_core.loop.late_captures import QUIET_S, LateCaptures
 from kestrel_core.loop.step import StepPlan
 from kestrel_core.protocol.messages import Chunk, Finished, Request
 
@@ -211,14 +213,35 @@ def test_a_thought_that_meets_the_end_of_the_context_was_streamed_whole(max_cont
         assert max_context < 16
 
 
-def test_idle_moments_are_used_for_what_the_start_left_until_somebody_asks() -> None:
+def test_quiet_moments_are_used_for_what_the_start_left_until_somebody_asks() -> None:
     engine = make_engine()
-    engine.runtime.put_off = ["a", "b", "c"]
+    engine.runtime.put_off = ["a", "b", "c", "d"]
     engine.loop.step(wait=True)
-    assert engine.runtime.captures == [("a", True)]
+    assert engine.runtime.captures == [], "somebody may ask at once"
+    engine.clock.now_s += QUIET_S
+    engine.loop.step(wait=True)
+    engine.loop.step(wait=True)
+    assert engine.runtime.captures == [("a", True), ("b", True)]
     heard = engine.ask(question="go on")
+    engine.clock.now_s += QUIET_S
     engine.loop.step(wait=True)
-    assert engine.runtime.captures == [("a", True)], "who asks is served first"
+    assert engine.runtime.captures[2:] == [], "who asks is served first"
     engine.run_until_idle()
     assert heard.output["answer"]
-    assert engine.runtime.captures[1:] == [("b", False), ("c", False)], "the runtime decides what is worth it"
+    assert engine.runtime.captures[2:] == [("c", False), ("d", False)], "the runtime decides what is worth it"
+
+
+def test_while_a_request_is_prepared_nothing_is_captured() -> None:
+    clock, runtime = Clock(), make_engine().runtime
+    runtime.put_off = ["a", "b"]
+    late = LateCaptures(runtime, clock)
+    clock.now_s += 2 * QUIET_S
+    assert late.while_idle(1, 7.0) == 7.0 and late.while_idle(0, 7.0) == QUIET_S
+    clock.now_s += QUIET_S / 4
+    assert late.while_idle(0, None) == pytest.approx(0.75 * QUIET_S) and late.while_idle(0, 0.01) == 0.01
+    clock.now_s += QUIET_S
+    assert [late.while_idle(0, None) for _ in range(3)] == [0.0, 0.0, None]
+    assert runtime.captures == [("a", True), ("b", True)]
+    runtime.put_off = ["never"]
+    late.between_steps()
+    assert late.while_idle(0, 3.0) == 3.0 and runtime.put_off == ["never"], "once nothing was left"
