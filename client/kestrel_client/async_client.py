@@ -35,7 +35,14 @@ from .exchange import (
 from .sending import make_exchange
 
 END_S = 1.0  # for streams to end whose answers are here
+OLD_S = 60.0  # for requests to end on a connection that was replaced
+# Otherwise a new channel would go over the connection of the one before it.
+OWN_CONNECTION = ("grpc.use_local_subchannel_pool", 1)
 STREAM_INFER = "/inference.GRPCInferenceService/ModelStreamInfer"
+
+
+def _channel(url: str) -> Any:
+    return grpc.aio.insecure_channel(url, [*CHANNEL_OPTIONS, OWN_CONNECTION])
 
 
 class AsyncAnswerStream(AnswerStream[EngineResult]):
@@ -126,18 +133,12 @@ class AsyncClient(AsyncCalls):
 
         `headers` go along with every request: a server's secret, or what a proxy on the way asks for.
         """
-        sent = metadata(headers)
-        channel = grpc.aio.insecure_channel(url, CHANNEL_OPTIONS) if isinstance(url, str) else url
-        self._owned = channel if isinstance(url, str) else None
-        # On the wire a single request is a stream of one, and gRPC sends it in one piece with its headers.
-        infer = channel.unary_stream(
-            STREAM_INFER,
-            request_serializer=service_pb2.ModelInferRequest.SerializeToString,
-            response_deserializer=service_pb2.ModelStreamInferResponse.FromString,
-        )
-        self._open_stream = partial(infer, metadata=sent)
+        self._sent = metadata(headers)
         self._url = url if isinstance(url, str) else "the given channel"
+        self._owned = _channel(url) if isinstance(url, str) else None
+        self._open_stream = self._opener(self._owned if isinstance(url, str) else url)
         self._ending: set[Any] = set()
+        self._closing = set[asyncio.Task[None]]()
         self._timeout_s = None if timeout_s is None else check_timeout(timeout_s)
         self._retry = retry
 
@@ -148,8 +149,32 @@ class AsyncClient(AsyncCalls):
         # In a thread: files are read and images encoded there, and the event loop must not wait for that.
         return AsyncAnswerStream(self._open_stream, await asyncio.to_thread(make), self._ending)
 
+    def reconnect(self) -> None:
+        """Go over a new connection from now on: the one that was there may swallow all that it is given.
+
+        Requests under way have a minute to end on the old one. A channel of the caller's own stays.
+        """
+        if self._owned is None:
+            return
+        closing = asyncio.ensure_future(self._owned.close(OLD_S))
+        self._closing.add(closing)
+        closing.add_done_callback(self._closing.discard)
+        self._owned = _channel(self._url)
+        self._open_stream = self._opener(self._owned)
+
+    def _opener(self, channel: Any) -> Callable[..., Any]:
+        # On the wire a single request is a stream of one, and gRPC sends it in one piece with its headers.
+        infer = channel.unary_stream(
+            STREAM_INFER,
+            request_serializer=service_pb2.ModelInferRequest.SerializeToString,
+            response_deserializer=service_pb2.ModelStreamInferResponse.FromString,
+        )
+        return partial(infer, metadata=self._sent)
+
     async def close(self) -> None:
         """Close the channel; requests under way end with `Cancelled`."""
+        for closing in tuple(self._closing):
+            closing.cancel()
         with suppress(TimeoutError):
             async with asyncio.timeout(END_S):
                 for call in tuple(self._ending):

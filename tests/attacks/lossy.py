@@ -18,6 +18,7 @@ class Loss:
     cut_after: int | None = None  # bytes of both ways together
     corrupt_every: int | None = None  # bytes on the way to the server
     refuses: bool = False
+    swallows_before: int = 0  # connections of lower numbers stay open, and nothing reaches the server by them
 
     @property
     def is_sound(self) -> bool:
@@ -45,21 +46,24 @@ class Lossy:
             task.cancel()
 
     async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        next(self.num_connections)
+        number = next(self.num_connections)
         if self.loss.refuses:
             writer.transport.abort()
             return
+        left = [self.loss.cut_after]
         with suppress(OSError, asyncio.CancelledError):
             to_reader, to_writer = await asyncio.open_connection("127.0.0.1", self._to_port)
-            left = [self.loss.cut_after]
             ways = (
-                asyncio.create_task(self._pass_on(reader, to_writer, left, True)),
-                asyncio.create_task(self._pass_on(to_reader, writer, left, False)),
+                asyncio.create_task(self._pass_on(reader, to_writer, left, number)),
+                asyncio.create_task(self._pass_on(to_reader, writer, left, None)),
             )
-            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
-            for way in ways:
-                way.cancel()
-            to_writer.transport.abort()
+            try:
+                await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for way in ways:
+                    way.cancel()
+                to_writer.close()
+                to_writer.transport.abort()
         if left[0] == 0:
             writer.transport.abort()  # a reset, and no end in order
         else:
@@ -70,14 +74,17 @@ class Lossy:
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
         left: list[int | None],
-        is_request: bool,
+        number: int | None,
     ) -> None:
+        """With a `number`, of its connection, what is passed on is on the way to the server."""
         passed = 0
         with suppress(OSError):
             while piece := await reader.read(PIECE):
                 if self.loss.delay_s:
                     await asyncio.sleep(self.loss.delay_s)
-                if is_request and self.loss.corrupt_every is not None:
+                if number is not None and number < self.loss.swallows_before:
+                    continue
+                if number is not None and self.loss.corrupt_every is not None:
                     piece = corrupted(piece, passed, self.loss.corrupt_every)
                 passed += len(piece)
                 if left[0] is not None:

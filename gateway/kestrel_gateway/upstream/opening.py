@@ -27,7 +27,7 @@ async def opened(options: GatewayOptions) -> AsyncIterator[Replicas]:
 
     def connect(name: str) -> Replica:
         client = AsyncClient(name, retry=ONCE, headers=headers)
-        return Replica(name, client, close=client.close)
+        return Replica(name, client, close=client.close, reconnect=client.reconnect)
 
     async def find() -> set[str]:
         return await addresses(options.upstreams)

@@ -31,9 +31,11 @@ class Replica:
         calls: AsyncCalls,
         close: Callable[[], Awaitable[None]] | None = None,
         clock: Callable[[], float] = time.monotonic,
+        reconnect: Callable[[], None] | None = None,
     ) -> None:
         self.name = name
         self._close = close
+        self._reconnect = reconnect
         self.calls = calls
         self.about: About | None = None
         self.num_asked = 0
@@ -99,10 +101,15 @@ class Replica:
         self._is_well = False
 
     def leave_silent(self) -> None:
-        """It says nothing at all: those who wait for it are sent on."""
+        """It says nothing at all: those who wait for it are sent on.
+
+        It may be the connection that is broken, and not closed, so the next look takes a new one.
+        """
         self.leave("it has fallen silent")
         for guest in tuple(self._guests):
             guest.let_go()
+        if self._reconnect is not None:
+            self._reconnect()
 
     async def close(self) -> None:
         if self._close is not None:
