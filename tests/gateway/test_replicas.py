@@ -33,6 +33,7 @@ from kestrel_core.protocol.errors import (
     ServerUnreachable,
 )
 from kestrel_core.protocol.messages import Chunk, Request
+from kestrel_gateway.upstream import replica as replica_module
 from kestrel_gateway.upstream.choosing import choose, digest_of
 from kestrel_gateway.upstream.replicas import Replicas
 
@@ -242,6 +243,30 @@ def silent_first(reached: asyncio.Event) -> Script:
         yield Chunk("never", 1)
 
     return script
+
+
+def test_who_waits_on_a_connection_that_fell_silent_is_asked_again_by_a_new_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(replica_module, "STRANDED_S", 0.01)
+    replicas, [fake] = several("one", patience_s=1.5)
+    [replica] = replicas.replicas
+    connections = [0]
+    replica._reconnect = lambda: connections.append(1)
+
+    async def scenario() -> None:
+        reached = asyncio.Event()
+        fake.scripts = [silent_first(reached), well]
+        waiting = asyncio.ensure_future(answer(replicas, query(1)))
+        await reached.wait()
+        replica.leave_silent()
+        await asyncio.sleep(0.05)
+        assert connections == [0, 1] and len(fake.asked) == 1, "there is nobody else, and it may go on"
+        replica.is_found_well()
+        assert (await waiting).text == "a red circle" and replica.is_well
+
+    run(scenario())
+    assert len(fake.asked) == 2 and nothing_is_open(replicas)
 
 
 async def cancelled_while_it_opens(replicas: Replicas, fake: FakeUpstream) -> None:

@@ -16,6 +16,8 @@ from kestrel_core.protocol.asking import AsyncCalls
 
 log = logging.getLogger("kestrel.gateway")
 
+STRANDED_S = 2.0  # for answers to come by a connection that fell silent, once its server is well again
+
 
 class Guest(Protocol):
     """A request that a replica has."""
@@ -42,6 +44,7 @@ class Replica:
         self.doubted = asyncio.Event()  # set: look at it now, and not after the usual pause
         self.tell: Callable[[str, bool], None] = lambda name, is_well: None  # when that changes
         self._guests: set[Guest] = set()
+        self._stranded: set[Guest] = set()  # on a connection that fell silent
         self._is_well: bool | None = None  # nobody has looked yet
         self._clock = clock
         self._answered_s = -math.inf
@@ -76,6 +79,7 @@ class Replica:
 
     def release(self, guest: Guest) -> None:
         self._guests.discard(guest)
+        self._stranded.discard(guest)
 
     def has_answered(self) -> None:
         """A real answer came, or a piece of one."""
@@ -86,6 +90,8 @@ class Replica:
         if not self.is_well:
             log.info("upstream %s answers", self.name)
             self.tell(self.name, True)
+        if self._stranded:  # it was the connection, or it stood still and goes on: then they hear of it soon
+            asyncio.get_running_loop().call_later(STRANDED_S, self._send_stranded_on)
         self._is_well = True
         self._answered_s = self._clock()
 
@@ -108,8 +114,14 @@ class Replica:
         self.leave("it has fallen silent")
         for guest in tuple(self._guests):
             guest.let_go()
+        self._stranded |= self._guests
         if self._reconnect is not None:
             self._reconnect()
+
+    def _send_stranded_on(self) -> None:
+        for guest in tuple(self._stranded):
+            guest.let_go()
+        self._stranded.clear()
 
     async def close(self) -> None:
         if self._close is not None:

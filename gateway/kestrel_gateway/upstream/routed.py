@@ -156,7 +156,8 @@ class RoutedStream(AnswerStream[EngineResult]):
         self._answers = None
         if self._was_let_go and not self._cancelled.is_set():
             self._was_let_go, error = False, ServerUnreachable(SILENT, may_have_begun=True)
-        if isinstance(error, ServerUnreachable | ShuttingDown):
+            self._entered_s = self._clock()  # who kept it waiting was not the next one
+        elif isinstance(error, ServerUnreachable | ShuttingDown):
             replica.leave(error)
         elif isinstance(error, EngineFailed):
             replica.doubted.set()
