@@ -45,6 +45,14 @@ def _channel(url: str) -> Any:
     return grpc.aio.insecure_channel(url, [*CHANNEL_OPTIONS, OWN_CONNECTION])
 
 
+async def _close_in_time(channel: Any) -> None:
+    """Not by gRPC's own grace, which cannot be cut short: a second `close` does nothing."""
+    try:
+        await asyncio.sleep(OLD_S)
+    finally:
+        await channel.close()
+
+
 class AsyncAnswerStream(AnswerStream[EngineResult]):
     """Cancelling the task that reads it cancels the request too."""
 
@@ -156,7 +164,7 @@ class AsyncClient(AsyncCalls):
         """
         if self._owned is None:
             return
-        closing = asyncio.ensure_future(self._owned.close(OLD_S))
+        closing = asyncio.create_task(_close_in_time(self._owned))
         self._closing.add(closing)
         closing.add_done_callback(self._closing.discard)
         self._owned = _channel(self._url)
@@ -173,8 +181,9 @@ class AsyncClient(AsyncCalls):
 
     async def close(self) -> None:
         """Close the channel; requests under way end with `Cancelled`."""
-        for closing in tuple(self._closing):
+        for closing in self._closing:
             closing.cancel()
+        await asyncio.gather(*self._closing, return_exceptions=True)
         with suppress(TimeoutError):
             async with asyncio.timeout(END_S):
                 for call in tuple(self._ending):

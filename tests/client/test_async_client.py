@@ -8,7 +8,7 @@ from typing import Any
 
 import grpc
 import pytest
-from client.fake_triton import FakeTriton, LateEnd, Silence, break_off, refuse, say
+from client.fake_triton import FakeTriton, LateEnd, Silence, answer, break_off, refuse, say
 
 from kestrel_client import (
     AsyncClient,
@@ -202,6 +202,39 @@ def test_a_stream_closed_by_another_task_ends_with_cancelled(fake: FakeTriton) -
         stream.cancel()
         with pytest.raises(Cancelled):
             await reading
+
+    run(fake, body)
+    assert silence.gone.wait(60)
+
+
+def test_a_new_connection_leaves_those_under_way_on_the_old_one_until_the_client_is_closed(
+    fake: FakeTriton,
+) -> None:
+    peers, may_answer = list[str](), threading.Event()
+
+    def slow(asked: Any, context: grpc.ServicerContext) -> Any:
+        peers.append(context.peer())
+        assert may_answer.wait(60)
+        yield from answer(asked, context)
+
+    def noted(asked: Any, context: grpc.ServicerContext) -> Any:
+        peers.append(context.peer())
+        yield from answer(asked, context)
+
+    silence = Silence(CHUNK)
+    fake.scripts += [slow, silence, noted]
+
+    async def body(client: AsyncClient) -> None:
+        before = asyncio.create_task(client.query(None, "before"))
+        while not peers:
+            await asyncio.sleep(0.01)
+        stream = await client.caption(b"picture", stream=True)
+        assert (await stream.next_chunk()).text == "a red "
+        client.reconnect()
+        assert (await client.query(None, "behind")).text == "a red circle"
+        may_answer.set()
+        assert (await before).text == "a red circle" and len(set(peers)) == 2
+        assert not silence.gone.is_set()
 
     run(fake, body)
     assert silence.gone.wait(60)
