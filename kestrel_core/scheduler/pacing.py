@@ -2,7 +2,8 @@
 
 A picture's crops are encoded a few at a time, in steps before the one that prefills it. Its sequence waits in
 its slot, and holds up nobody. The more there is to do, the more a step does of it: what waits is spread over
-at most `Pacing.num_steps` steps, and if very much waits, all is done as if nobody streamed.
+`Pacing.num_steps` steps, up to a limit behind which pictures wait longer rather than streams. If very much
+waits, all is done as if nobody streamed.
 """
 
 from dataclasses import dataclass
@@ -14,7 +15,8 @@ from kestrel_core.scheduler.prefills import Prefills, Reading
 STREAM_TOKENS = 4  # shorter answers are no streams: they gain nothing by coming steadily
 MIN_CROPS = 3  # of a step that encodes any; fewer take hardly less time
 BASE_CROPS = 2  # of a step, beside its share of what waits; pictures wait shorter by it
-MAX_CROPS = 300  # work that waits, in crops; with more of it, throughput counts
+STEADY_CROPS = 160  # work that waits, in crops; more of it makes no step longer
+MAX_CROPS = 450  # the same; with more of it, throughput counts
 MAX_AHEAD = 6  # pictures that are encoded and not prefilled; the encoder remembers a few more
 # What an image prefix takes, in crops, without and with experts. On an H200 3 and 8 ms, and a crop 1.25.
 PREFIX_CROPS, EXPERTS_PREFIX_CROPS = 2.5, 6.5
@@ -68,7 +70,7 @@ class PacedPrefills(Prefills):
             for sequence in self._sequences:
                 super().add(sequence)
             return
-        self._left = max(MIN_CROPS, BASE_CROPS + (work + crops) / pacing.num_steps)
+        self._left = max(MIN_CROPS, BASE_CROPS + min(work + crops, STEADY_CROPS) / pacing.num_steps)
         for sequence, image in zip(self._sequences, images, strict=True):
             if image is None:
                 self._prefill(sequence, 0)

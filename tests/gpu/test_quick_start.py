@@ -73,9 +73,13 @@ def test_an_engine_captures_the_rest_in_idle_moments_within_its_plan_of_memory()
     assert isinstance(runtime, CudaRuntime)
     assert runtime.num_put_off > 30 and engine.in_use()["graphs"] == "on"
     engine.loop.start()
-    until_s = time.monotonic() + 60
-    while runtime.num_put_off and time.monotonic() < until_s:
-        time.sleep(0.05)
-    assert runtime.num_put_off == 0 and engine.in_use()["graphs"] == "on"
-    assert runtime.used_bytes <= 1.03 * runtime.planned_bytes, "the loop's thread has workspaces of its own"
-    engine.close()
+    try:
+        until_s = time.monotonic() + 300  # of a GPU that others use too
+        while runtime.num_put_off and time.monotonic() < until_s:
+            time.sleep(0.05)
+        assert runtime.num_put_off == 0 and engine.in_use()["graphs"] == "on"
+        assert runtime.used_bytes <= 1.03 * runtime.planned_bytes, (
+            "the loop's thread has workspaces of its own"
+        )
+    finally:
+        engine.close()

@@ -7,14 +7,14 @@ from stage import Stage, alone, both, said
 
 from kestrel_core.loop.sequence import Sequence
 from kestrel_core.loop.step import StepPlan
-from kestrel_core.scheduler.pacing import MAX_AHEAD, MIN_CROPS, Pacing
+from kestrel_core.scheduler.pacing import MAX_AHEAD, MIN_CROPS, STEADY_CROPS, Pacing
 
 DECODE_TOKENS = 60
 
 
 def with_stream(pacing: Pacing | None, **options: int) -> tuple[Stage, Sequence]:
     """A stage on which one sequence streams."""
-    stage = Stage(num_pages=400, max_running=40, step_tokens=1000, pacing=pacing, **options)
+    stage = Stage(num_pages=400, max_running=50, step_tokens=1000, pacing=pacing, **options)
     stream = stage.admit("a stream", DECODE_TOKENS)
     for _ in range(8):
         stage.step()
@@ -71,7 +71,7 @@ def test_a_step_has_one_image_prefix_or_a_few_crops() -> None:
     assert max(stage.pictures.sizes[:-1]) == MIN_CROPS, "crops of two pictures share a batch"
 
 
-def test_the_more_waits_the_more_a_step_does_and_with_very_much_it_does_all() -> None:
+def test_the_more_waits_the_more_a_step_does_up_to_a_limit_and_with_very_much_it_does_all() -> None:
     sizes = []
     for number in (4, 12, 24):
         stage, _ = with_stream(fake_pacing(max_known=40))
@@ -79,12 +79,12 @@ def test_the_more_waits_the_more_a_step_does_and_with_very_much_it_does_all() ->
             stage.admit("why?", 1, image=f"cat {index}", order=index)
         stage.step()
         sizes.append(sum(crops(stage.runtime.plans[-1]).values()))
-    assert sizes[:2] == [round(2 + number * (7 + 4.5) / 10) for number in (4, 12)]
+    assert sizes == [round(2 + min(number * (7 + 4.5), STEADY_CROPS) / 10) for number in (4, 12, 24)]
     stage, _ = with_stream(fake_pacing())
-    for index in range(30):
+    for index in range(40):
         stage.admit("why?", 1, image=f"cat {index}", order=index)
     stage.step()
-    assert len(images(stage.runtime.plans[-1])) == 30 and not stage.runtime.plans[-1].encodes
+    assert len(images(stage.runtime.plans[-1])) == 40 and not stage.runtime.plans[-1].encodes
 
 
 def test_no_more_is_encoded_ahead_than_is_remembered() -> None:
