@@ -33,7 +33,7 @@ def named(config: MoondreamConfig) -> dict[str, nn.Parameter]:
         return dict(Moondream(config).named_parameters())
 
 
-@pytest.mark.parametrize(("config", "gigabytes"), [(MOONDREAM2, 1.75), (MOONDREAM3, 5.6)])
+@pytest.mark.parametrize(("config", "gigabytes"), [(MOONDREAM2, 1.8), (MOONDREAM3, 5.6)])
 def test_the_weights_of_published_models_fit_small_gpus(config: MoondreamConfig, gigabytes: float) -> None:
     """With keys and values of one context, 0.4 and 0.8 GB, this leaves 0.8 of 3 GB and 1.6 of 8."""
     assert weights_bytes(config, torch.bfloat16, int4=True) < gigabytes * 1e9

@@ -28,7 +28,7 @@ TOGETHER = 256  # numbers of four groups, whose nibbles share words
 WORDS = TOGETHER // 4
 # Scales that are tried, as parts of the one that loses no number of a group: rounding the many numbers near
 # zero better may be worth more than the largest one.
-SHRINKS = (1.0, 0.94, 0.88, 0.82)
+SHRINKS = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7)
 PACKED_AT_ONCE = 2**22  # numbers; packing takes some 30 bytes for each, which a small GPU must have
 
 
