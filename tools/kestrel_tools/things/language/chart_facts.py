@@ -103,7 +103,7 @@ WEIGHTS = {
     "largest": 3.0, "smallest": 3.0, "value": 6.0, "largest value": 1.2, "smallest value": 1.2,
     "label of": 1.0, "number of": 1.0, "title": 1.2, "kind": 0.8, "labels": 0.8, "describe": 0.8,
     "more": 1.6, "less": 0.8, "which more": 1.0, "has": 0.8, "trend": 0.4, "is chart": 0.4,
-    "direction": 1.2, "missing": 0.9, "unknown": 0.25,
+    "direction": 1.2, "missing": 0.7, "unknown": 0.25,
 }  # fmt: skip
 
 # The number is the answer to these, not the label.

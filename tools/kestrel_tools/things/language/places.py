@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from kestrel_tools.scenes.world import Boxed
 from kestrel_tools.things.names import is_plural, with_article
-from kestrel_tools.things.scene import Item, Scene
+from kestrel_tools.things.scene import Item, Line, Scene
 
 from .fact import Fact, is_are, names_of
 from .questions import HERE, PICTURE
@@ -20,7 +20,7 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
     "neighbour": (
         *(template for template in WIDE["beside"] if " are " not in template),
         "What's {} {}?",
-        "What is [right|just|directly|immediately] {} {}?",
+        "What is [just|directly|immediately] {} {}?",
         "[Tell me|Can you tell me|Do you know] what is {} {}.",
         "What do we [have|find|see] {} {}?",
         "[What|Which] one is {} {}?",
@@ -268,7 +268,9 @@ def parts(rng: Random, scene: Scene) -> Fact | None:
             continue
         items = [item for item in there if isinstance(item, Item)]
         if len({item.name for item in items}) <= MOST_LISTED:
-            return _of_part(rng, scene, part.words, items, bool(printed), group and group.one, wanted.many)
+            return _of_part(
+                rng, scene, part.words, items, bool(printed), group.one if group else None, wanted.many
+            )
     return None
 
 
@@ -311,7 +313,7 @@ def between(rng: Random, scene: Scene) -> Fact | None:
     for _ in range(5):
         one, other = rng.sample(scene.items, 2)
         there = _between(scene, one, other)
-        if there is None or (not there and rng.random() < 0.9):
+        if there is None or (not there and rng.random() < 0.95):
             continue
         first, last = only(rng, scene, one), only(rng, scene, other)
         if first is None or last is None:
@@ -345,7 +347,8 @@ def _between(scene: Scene, first: Item, last: Item) -> list[Item] | None:
     if length < FAR or max(abs(across), abs(down)) < 1.8 * min(abs(across), abs(down)):
         return None
     found = []
-    for other in (*scene.items, *scene.lines):
+    others: tuple[Item | Line, ...] = (*scene.items, *scene.lines)
+    for other in others:
         if other is first or other is last:
             continue
         at_x, at_y = other.centre[0] / unit[0] - x, other.centre[1] / unit[1] - y
