@@ -7,7 +7,7 @@ from kestrel_tools.things.scene import Chart, Scene
 
 from .chart_words import UNKNOWN, direction, missing, worded
 from .fact import Fact, Region, chart_caption
-from .spelling import casual, chosen, introduced
+from .spelling import casual, chosen, introduced, tidy
 from .talk import CANNOT_TELL
 
 QUESTIONS: dict[str, tuple[str, ...]] = {
@@ -118,7 +118,7 @@ def asked(rng: Random, kind: str, *subjects: str) -> str:
 
 
 def _chosen(rng: Random, kind: str, *subjects: str) -> str:
-    return chosen(rng, rng.choice(QUESTIONS[kind]).format(*(subjects or ("",))))
+    return tidy(chosen(rng, rng.choice(QUESTIONS[kind]).format(*(subjects or ("",)))))
 
 
 def chart_fact(rng: Random, scene: Scene) -> Fact:

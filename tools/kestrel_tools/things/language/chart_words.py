@@ -8,7 +8,7 @@ from kestrel_tools.things.names import plural
 from kestrel_tools.things.scene import Chart
 from kestrel_tools.things.subjects import GOODS, PEOPLE, TIMES, family_of, labels_of, topic_of
 
-from .spelling import casual, chosen, introduced
+from .spelling import casual, chosen, introduced, tidy
 
 # By what is asked and whose it is: times, people, others; then those with the words of a topic.
 # n: the family's noun, ns: several, a and b: labels, at and at_b: with their prepositions.
@@ -265,8 +265,8 @@ def worded(rng: Random, kind: str, chart: Chart, *labels: str) -> str | None:
         if kind == "value" and topic.value and rng.random() < 0.5:
             found = topic.value
         templates = found
-    question = chosen(rng, rng.choice(templates).format_map(fields))
-    return introduced(rng, casual(rng, question[:1].upper() + question[1:]))
+    question = tidy(chosen(rng, rng.choice(templates).format_map(fields)))
+    return introduced(rng, casual(rng, question))
 
 
 def missing(rng: Random, chart: Chart) -> str | None:
@@ -301,4 +301,4 @@ def direction(rng: Random, chart: Chart) -> tuple[str, str] | None:
         if "ward trend" in question:
             asked = "up" if "upward" in question else "down"
         answer = "yes" if asked == way else "no"
-    return introduced(rng, casual(rng, question[:1].upper() + question[1:])), answer
+    return introduced(rng, casual(rng, tidy(question))), answer

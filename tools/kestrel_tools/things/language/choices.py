@@ -50,7 +50,6 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
         "<Is> {2} in the {0} [part|half] or the {1} [part|half]?",
         "Do you see {2} at the {0} or at the {1}?",
         "{2}: {0} or {1}?",
-        "Which <is> it for {2}, {0} or {1}?",
     ),
     "side of": (
         "<Is> {2} {0} or {1} {3}?",
@@ -75,7 +74,6 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
     "number or": (
         "Are there {} or {} {}?",
         "Do you see {} or {} {}?",
-        "Is it {} or {} {}?",
         "How many {2} are there, {0} or {1}?",
         "Do you count {} or {} {}?",
     ),

@@ -23,7 +23,7 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
         "What is [just|directly|immediately] {} {}?",
         "[Tell me|Can you tell me|Do you know] what is {} {}.",
         "What do we [have|find|see] {} {}?",
-        "[What|Which] one is {} {}?",
+        "Which one is {} {}?",
         "What's that [thing|] {} {}?",
     ),
     "neighbour of kind": (
@@ -86,7 +86,7 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
     ),
     "between": (
         "[What's|What is] between {} and {}?",
-        "[What|Which] [thing|object|one|item] is between {} and {}?",
+        "[What thing|What object|Which thing|Which object|Which one] is between {} and {}?",
         "What [do you see|can you see|is there|lies|sits|stands|is located] between {} and {}?",
         "[What's|What is] in between {} and {}?",
         "[What's|What is] in the middle, between {} and {}?",
@@ -112,7 +112,7 @@ BESIDE = {
     "above": ("above", "above", "over", "on top of"),
     "below": ("below", "under", "beneath", "underneath", "below"),
 }
-NOTHING = 0.35  # how many of the questions are asked whose answer is nothing
+NOTHING = 0.25  # how many of the questions are asked whose answer is nothing
 
 
 class Part(NamedTuple):
@@ -313,7 +313,7 @@ def between(rng: Random, scene: Scene) -> Fact | None:
     for _ in range(5):
         one, other = rng.sample(scene.items, 2)
         there = _between(scene, one, other)
-        if there is None or (not there and rng.random() < 0.95):
+        if there is None or (not there and rng.random() < 0.97):
             continue
         first, last = only(rng, scene, one), only(rng, scene, other)
         if first is None or last is None:

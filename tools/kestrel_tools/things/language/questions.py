@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from random import Random
 
-from .spelling import casual, chosen, introduced, punctuated
+from .spelling import casual, chosen, introduced, punctuated, tidy
 
 PICTURE = "[picture|image|picture|image|photo|pic|drawing|scene]"
 HERE = f"[here|in [the|this] {PICTURE}|in it]"
@@ -260,9 +260,5 @@ def asked(
     if "<" in template:
         for mark, verb in (("<is>", "are"), ("<Is>", "Are"), ("<does>", "do")) if many else VERBS:
             template = template.replace(mark, verb)
-    question = begun(chosen(rng, template.format(*subjects)))
+    question = tidy(chosen(rng, template.format(*subjects)))
     return introduced(rng, punctuated(rng, question) if exact else casual(rng, question))
-
-
-def begun(question: str) -> str:
-    return question[:1].upper() + question[1:]

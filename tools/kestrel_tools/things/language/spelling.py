@@ -43,7 +43,7 @@ ASKING = (
 CLOSINGS = (
     "[I'm|I am] [just|] curious.", "Just [asking|checking].", "[Do you know|Can you tell|Any idea]?",
     "I [can't|cannot] [see it well|tell|make it out].", "My [son|daughter|friend] wants to know.",
-    "[Be honest|Take your time|Look closely].", "[Short|A short] answer please.",
+    "[Be honest|Take your time|Look closely].",
     "[Thanks|Thank you] [in advance|so much|a lot][!|.|]",
 )  # fmt: skip
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -55,6 +55,12 @@ def chosen(rng: Random, template: str) -> str:
         part = rng.choice(found[1].split("|"))
         template = template[: found.start()] + part + template[found.end() :]
     return re.sub(r" +", " ", template).strip()
+
+
+def tidy(question: str) -> str:
+    """Without the space that an empty part leaves before a mark, and with a capital."""
+    question = question.replace(" ?", "?").replace(" .", ".").replace(" ,", ",")
+    return question[:1].upper() + question[1:]
 
 
 def number_of(template: str) -> int:

@@ -65,7 +65,6 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
         "How many [meters|inches|feet|steps|centimeters] <is> {} [away from|from] {}?",
         "[What's|What is] the distance [in meters|in feet|in inches|] between {} and {}?",
         "Which is [heavier|more expensive|older|cheaper|lighter], {} or {}?",
-        "Who is stronger, {} or {}?",
         "Why <is> {} next to {}?",
     ),
 }  # fmt: skip
