@@ -4,13 +4,13 @@ from random import Random
 
 from kestrel_tools.scenes.phrases import IN_A_SENTENCE
 from kestrel_tools.scenes.world import COLOURS, SHAPES, SIZES
-from kestrel_tools.things.charts import LABELS, TITLES
 from kestrel_tools.things.language import chart_facts, questions, talk, targets
 from kestrel_tools.things.language.fact import NUMBERS
 from kestrel_tools.things.language.relations import ORDINALS, RELATIONS
 from kestrel_tools.things.language.spelling import LEADS, TAILS, chosen
 from kestrel_tools.things.lettering import WORDS
 from kestrel_tools.things.names import KINDS, STRANGERS, nouns, plural, with_article
+from kestrel_tools.things.subjects import LABELS, TITLES
 
 VOCABULARY = 1536
 

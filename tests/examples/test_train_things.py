@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 from examples.train_tiny import checkpoints, export, network, things_batches, train
 from examples.train_tiny.batches import LENGTH, fill, filled
 from examples.train_tiny.teacher import Teacher
-from examples.train_tiny.things_batches import ORDER, draw_task, new_scene
+from examples.train_tiny.things_batches import LONGEST, ORDER, draw_task, new_scene
 from examples.train_tiny.words import THINGS_TOKENIZER, Words
 from examples.train_tiny.worlds import MOONDREAM_TINY2, THINGS, WORLDS
 from kestrel_core.intake.tokenizer import Tokenizer
@@ -26,6 +26,7 @@ from kestrel_core.skills.registry import builtin_skills
 from kestrel_core.skills.spec import Language
 from kestrel_tools.things.compose import draw_scene
 from kestrel_tools.things.language import choose, targets
+from kestrel_tools.things.language.talk import CANNOT_TELL
 from kestrel_tools.things.pictures import outline_of
 from kestrel_tools.things.scene import Item
 from tests.small_atlas import small_atlas
@@ -89,6 +90,23 @@ def test_an_answer_is_read_by_the_server_as_it_is_taught() -> None:
         request = Request("query", {"question": fact.question}, IMAGE)
         assert SKILLS["query"].prompt(request, LANGUAGE).inputs == task.prompt
         assert told(request, task)["answer"] == fact.answer
+
+
+def test_no_question_is_longer_than_a_task_may_be() -> None:
+    rng, unknown, asked = Random(21), 0, 0
+    for _ in range(60):
+        scene = new_scene(
+            rng, ATLAS, rng.choice(("things", "things", "things", "charts")), 1.2, (252, 336), 12
+        )
+        for _ in range(20):
+            fact = choose.fact(rng, scene)
+            assert TEACHER.query(rng, fact).length <= LONGEST, fact
+            assert len(TEACHER.words.encode(fact.question)) <= 64, fact
+        for _ in range(40):
+            task = draw_task(rng, "short", scene, TEACHER, ATLAS)
+            asked += task is not None
+            unknown += task is not None and task.text == CANNOT_TELL
+    assert unknown < 0.03 * asked
 
 
 def test_outlines_lie_in_their_boxes_and_are_read_by_the_server() -> None:

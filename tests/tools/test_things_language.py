@@ -11,7 +11,7 @@ from kestrel_tools.scenes import world as shapes
 from kestrel_tools.scenes.world import Background, Box
 from kestrel_tools.things.charts import draw_chart
 from kestrel_tools.things.compose import draw_scene
-from kestrel_tools.things.language import chart_facts, facts, relations, talk
+from kestrel_tools.things.language import chart_facts, facts, places, relations, talk
 from kestrel_tools.things.language.choose import MAKERS, fact, spatial_fact
 from kestrel_tools.things.language.fact import caption, counted
 from kestrel_tools.things.language.questions import QUESTIONS, asked
@@ -109,13 +109,13 @@ def test_sides_and_sizes_are_those_of_the_scene() -> None:
     seen = set()
     for seed in range(300):
         rng = Random(seed)
-        for maker in (relations.extreme, relations.superlative, relations.sizes, relations.beside):
+        for maker in (relations.extreme, relations.superlative, relations.sizes, places.all_beside):
             found = maker(rng, SCENE)
             if found is not None:
                 seen.add((found.kind, found.answer))
     assert {answer for kind, answer in seen if kind == "superlative"} == {"cat", "dog"}
     assert {answer for kind, answer in seen if kind == "extreme"} == {"cat", "dog", "car"}
-    beside = {answer for kind, answer in seen if kind == "beside"}
+    beside = {answer for kind, answer in seen if kind == "all beside"}
     assert {"nothing", "cat", "car, cat"} <= beside
 
 

@@ -10,32 +10,11 @@ from .atlas import Atlas
 from .compose import ink_colour
 from .lettering import least_height, line_at, reach_of
 from .scene import Chart, Line, Mark, Scene, unit_of
+from .subjects import draw_subject
 
 MOST_BARS = 7
 LEAST_BARS = 2
 APART = 0.06  # of the largest value, that the two largest and the two smallest must differ by
-
-LABELS: tuple[tuple[str, ...], ...] = (
-    ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"),
-    ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"),
-    ("A", "B", "C", "D", "E", "F", "G", "H"),
-    ("Q1", "Q2", "Q3", "Q4"),
-    tuple(str(year) for year in range(2010, 2027)),
-    ("Dogs", "Cats", "Birds", "Fish", "Cows", "Pigs", "Mice", "Bees"),
-    ("Tea", "Milk", "Juice", "Water", "Cola", "Beer", "Wine"),
-    ("Ann", "Bob", "Eva", "Tom", "Max", "Lea", "Sam", "Zoe", "Ben"),
-    ("Red", "Blue", "Green", "Pink", "Black", "White", "Gray"),
-    ("Paris", "Rome", "Oslo", "Bern", "Cairo", "Lima", "Tokyo", "Delhi"),
-    ("Apple", "Pear", "Plum", "Kiwi", "Grape", "Lemon", "Peach"),
-    ("Car", "Bus", "Train", "Bike", "Taxi", "Plane", "Boat"),
-    ("North", "East", "South", "West"),
-    ("Yes", "No", "Maybe"),
-    tuple(str(number) for number in range(1, 13)),
-)
-TITLES = (
-    "Sales", "Visitors", "Votes", "Points", "Rain", "Sun hours", "Books read", "Profit", "Costs", "Goals",
-    "Tickets", "Users", "Orders", "Score", "Price", "Weight", "Speed", "Results", "Survey", "Budget",
-)  # fmt: skip
 
 
 def draw_chart(
@@ -97,13 +76,15 @@ class _Drawing:
         kind = rng.choice(("bar", "bar", "line"))
         flat = kind == "bar" and rng.random() < 0.3
         printed = rng.random() < 0.65
-        title = rng.choice(TITLES) if rng.random() < 0.5 else ""
+        title, family = draw_subject(rng)
         if title and not self._put_title(title):
             return None
-        labels = self._labels(flat)
+        labels = self._labels(family, flat)
         if len(labels) < LEAST_BARS:
             return None
         values = _values(rng, len(labels))
+        if kind == "line" and rng.random() < 0.35:  # one that rises or falls all the way
+            values.sort(reverse=rng.random() < 0.5)
         boxes = self._bars(labels, values, printed) if flat else self._columns(kind, labels, values, printed)
         if boxes is None:
             return None
@@ -122,9 +103,8 @@ class _Drawing:
         self._top = line.box[3] + 0.04
         return line.box[2] - line.box[0] < 0.94
 
-    def _labels(self, flat: bool) -> list[str]:
+    def _labels(self, family: tuple[str, ...], flat: bool) -> list[str]:
         """As many neighbours from one list as fit beside each other, or below each other if flat."""
-        family = self._rng.choice(LABELS)
         count = self._rng.randint(LEAST_BARS, min(MOST_BARS, len(family)))
         start = self._rng.randrange(len(family) - count + 1)
         labels = list(family[start : start + count])

@@ -1,11 +1,14 @@
 """What may be asked about a chart, and the true answers. No torch, no model."""
 
+import re
 from random import Random
 
 from kestrel_tools.things.scene import Chart, Scene
 
+from .chart_words import UNKNOWN, direction, missing, worded
 from .fact import Fact, Region, chart_caption
-from .spelling import casual, chosen
+from .spelling import casual, chosen, introduced, tidy
+from .talk import CANNOT_TELL
 
 QUESTIONS: dict[str, tuple[str, ...]] = {
     "largest": (
@@ -100,17 +103,34 @@ WEIGHTS = {
     "largest": 3.0, "smallest": 3.0, "value": 6.0, "largest value": 1.2, "smallest value": 1.2,
     "label of": 1.0, "number of": 1.0, "title": 1.2, "kind": 0.8, "labels": 0.8, "describe": 0.8,
     "more": 1.6, "less": 0.8, "which more": 1.0, "has": 0.8, "trend": 0.4, "is chart": 0.4,
+    "direction": 1.2, "missing": 0.7, "unknown": 0.25,
 }  # fmt: skip
+
+# The number is the answer to these, not the label.
+ASKS_VALUE = re.compile(r"(What|Which) is the \w+ (value|number)\?")
 
 
 def asked(rng: Random, kind: str, *subjects: str) -> str:
-    return casual(rng, chosen(rng, rng.choice(QUESTIONS[kind]).format(*(subjects or ("",)))))
+    question = _chosen(rng, kind, *subjects)
+    while kind in ("largest", "smallest") and ASKS_VALUE.fullmatch(question):
+        question = _chosen(rng, kind, *subjects)
+    return introduced(rng, casual(rng, question))
+
+
+def _chosen(rng: Random, kind: str, *subjects: str) -> str:
+    return tidy(chosen(rng, rng.choice(QUESTIONS[kind]).format(*(subjects or ("",)))))
 
 
 def chart_fact(rng: Random, scene: Scene) -> Fact:
     """One thing that is true of the chart, of a random kind."""
     [kind] = rng.choices(tuple(WEIGHTS), tuple(WEIGHTS.values()))
     return fact_of(rng, kind, scene)
+
+
+def asked_of(rng: Random, chart: Chart, kind: str, *subjects: str) -> str:
+    """The same, often in the words of the chart's subject."""
+    found = worded(rng, kind, chart, *subjects) if rng.random() < 0.6 else None
+    return found or asked(rng, kind, *subjects)
 
 
 def fact_of(rng: Random, kind: str, scene: Scene) -> Fact:
@@ -125,31 +145,34 @@ def fact_of(rng: Random, kind: str, scene: Scene) -> Fact:
     name = f"chart {kind}"
     match kind:
         case "largest" | "smallest":
-            fact = Fact(name, asked(rng, kind), chart.labels[best], evidence=_shown(chart, best))
+            fact = Fact(name, asked_of(rng, chart, kind), chart.labels[best], evidence=_shown(chart, best))
             return fact._replace(sentence=f"{chart.labels[best]} has the {kind} value.")
         case "largest value" | "smallest value":
             shown = _shown(chart, best)
             return Fact("chart value", asked(rng, kind), str(chart.values[best]), evidence=shown)
         case "value":
             sentence = f"The value of {label} is {value}."
-            return Fact(name, asked(rng, kind, label), str(value), sentence, _shown(chart, at))
+            return Fact(name, asked_of(rng, chart, kind, label), str(value), sentence, _shown(chart, at))
         case "label of" if chart.values.count(value) == 1:
-            return Fact(name, asked(rng, kind, str(value)), label, evidence=_shown(chart, at))
+            return Fact(name, asked_of(rng, chart, kind, str(value)), label, evidence=_shown(chart, at))
         case "number of":
-            return Fact(name, asked(rng, kind), str(len(chart.labels)))
+            return Fact(name, asked_of(rng, chart, kind), str(len(chart.labels)))
         case "title":
             return Fact(name, asked(rng, kind), chart.title or "It has no title.")
         case "labels":
-            return Fact(name, asked(rng, kind), ", ".join(chart.labels))
+            return Fact(name, asked_of(rng, chart, kind), ", ".join(chart.labels))
         case "describe":
             return Fact(name, asked(rng, kind), chart_caption(scene, "normal"))
         case "more" | "less" if value != chart.values[other]:
             answer = "yes" if higher == (kind == "more") else "no"
             return Fact(
-                "chart compare", asked(rng, kind, label, rival), answer, evidence=_shown(chart, at, other)
+                "chart compare",
+                asked_of(rng, chart, kind, label, rival),
+                answer,
+                evidence=_shown(chart, at, other),
             )
         case "which more" if value != chart.values[other]:
-            question = asked(rng, kind, label, rival)
+            question = asked_of(rng, chart, kind, label, rival)
             return Fact(
                 "chart compare", question, label if higher else rival, evidence=_shown(chart, at, other)
             )
@@ -157,12 +180,21 @@ def fact_of(rng: Random, kind: str, scene: Scene) -> Fact:
             if rng.random() < 0.5:
                 label = rng.choice([word for word in OTHER_LABELS if word not in chart.labels])
             return Fact(name, asked(rng, kind, label), "yes" if label in chart.labels else "no")
+        case "direction" if (found := direction(rng, chart)) is not None:
+            return Fact(name, *found)
+        case "missing" if (absent := missing(rng, chart)) is not None:
+            return Fact(name, asked_of(rng, chart, "value", absent), CANNOT_TELL)
+        case "unknown":
+            question = chosen(rng, rng.choice(UNKNOWN).format(a=label))
+            return Fact("cannot tell", casual(rng, question), CANNOT_TELL)
         case "is chart":
             return Fact(name, asked(rng, kind), "yes")
         case "trend" if (
             len(set(chart.labels)) == len(chart.labels) and chart.boxes[at][0] != chart.boxes[other][0]
         ):
             return Fact(name, asked(rng, kind, label, rival), "yes" if at < other else "no")
+    if kind in ("direction", "missing"):  # most charts rise and fall
+        return fact_of(rng, "value", scene)
     return Fact("chart kind", asked(rng, "kind"), f"a {chart.kind} chart")
 
 

@@ -1,13 +1,14 @@
 """Which question a scene is asked: one of the kinds that it allows, by their weights. No torch, no model."""
 
 from collections.abc import Callable
+from itertools import accumulate
 from random import Random
 
 from kestrel_core.loop.step import Coord, Input, Size
 from kestrel_tools.things.names import with_article
 from kestrel_tools.things.scene import Scene
 
-from . import facts, relations
+from . import choices, facts, kinds, places, print_facts, relations, unknown
 from .chart_facts import chart_fact
 from .fact import Fact
 from .questions import asked
@@ -15,10 +16,10 @@ from .questions import asked
 Maker = Callable[[Random, Scene], Fact | None]
 
 MAKERS: dict[Maker, float] = {
-    facts.describe: 1.6,
+    facts.describe: 1.9,
     facts.listing: 1.0,
     facts.kind_of: 0.6,
-    facts.count: 2.8,
+    facts.count: 3.0,
     facts.presence: 1.8,
     facts.presence_of_two: 0.4,
     facts.colour: 1.8,
@@ -27,25 +28,36 @@ MAKERS: dict[Maker, float] = {
     facts.size: 0.8,
     facts.where: 1.0,
     facts.ground: 0.4,
-    facts.read: 5.0,
+    facts.read: 6.2,
     facts.has_text: 0.3,
     facts.empty: 0.1,
     relations.relation: 2.2,
-    relations.beside: 1.0,
     relations.nearest: 0.5,
     relations.extreme: 1.2,
     relations.superlative: 1.0,
     relations.ordinal: 0.5,
     relations.sizes: 0.8,
-    relations.numbers: 0.6,
+    relations.numbers: 0.5,
+    places.beside: 2.0,
+    places.all_beside: 0.3,
+    places.parts: 1.6,
+    places.between: 0.8,
+    choices.either: 1.8,
+    kinds.by_colour: 0.8,
+    kinds.colours: 0.8,
+    kinds.count_not: 0.4,
+    kinds.kinds: 0.9,
+    print_facts.about_print: 2.0,
+    unknown.unknown: 0.3,
 }
+CHOICES, SHARES = tuple(MAKERS), tuple(accumulate(MAKERS.values()))
 
 
 def fact(rng: Random, scene: Scene) -> Fact:
     """One thing that is true of the scene, of a random kind that the scene allows."""
     if scene.chart is not None:
         return chart_fact(rng, scene)
-    for maker in rng.choices(tuple(MAKERS), tuple(MAKERS.values()), k=16):
+    for maker in rng.choices(CHOICES, cum_weights=SHARES, k=16):
         found = maker(rng, scene)
         if found is not None:
             return found

@@ -1,8 +1,9 @@
 """How people may put a question about a picture of the wider world. The answers are in `facts`."""
 
+from collections.abc import Mapping
 from random import Random
 
-from .spelling import casual, chosen
+from .spelling import casual, chosen, introduced, punctuated, tidy
 
 PICTURE = "[picture|image|picture|image|photo|pic|drawing|scene]"
 HERE = f"[here|in [the|this] {PICTURE}|in it]"
@@ -241,15 +242,23 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
-def asked(rng: Random, kind: str, *subjects: str, many: bool = False, named: bool = False) -> str:
-    """A question of that kind about the subjects. `many`: the first takes "are". `named`: it must be said."""
-    templates = [template for template in QUESTIONS[kind] if "{" in template or not named]
+def asked(
+    rng: Random,
+    kind: str,
+    *subjects: str,
+    many: bool = False,
+    named: bool = False,
+    exact: bool = False,
+    among: Mapping[str, tuple[str, ...]] = QUESTIONS,
+) -> str:
+    """A question of that kind about the subjects.
+
+    `many`: the first takes "are". `named`: it must be said. `exact`: the subjects are spelt as they are.
+    """
+    templates = [template for template in among[kind] if "{" in template] if named else among[kind]
     template = rng.choice(templates)
-    verbs = (("<is>", "are"), ("<Is>", "Are"), ("<does>", "do")) if many else VERBS
-    for mark, verb in verbs:
-        template = template.replace(mark, verb)
-    return casual(rng, begun(chosen(rng, template.format(*subjects))))
-
-
-def begun(question: str) -> str:
-    return question[:1].upper() + question[1:]
+    if "<" in template:
+        for mark, verb in (("<is>", "are"), ("<Is>", "Are"), ("<does>", "do")) if many else VERBS:
+            template = template.replace(mark, verb)
+    question = tidy(chosen(rng, template.format(*subjects)))
+    return introduced(rng, punctuated(rng, question) if exact else casual(rng, question))

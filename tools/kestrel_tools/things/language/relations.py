@@ -7,7 +7,7 @@ from random import Random
 from kestrel_tools.things.names import is_plural
 from kestrel_tools.things.scene import Item, Scene
 
-from .fact import Fact, is_are, names_of
+from .fact import Fact, is_are
 from .questions import asked
 from .wanted import everything, of_kind, only, unrelated, wanted
 
@@ -18,14 +18,13 @@ RELATIONS = {
     "above": ("above", "over", "higher than", "on top of"),
     "below": ("below", "under", "beneath", "underneath", "lower than"),
 }
-PLACES = {relation: words[:3] for relation, words in RELATIONS.items()}  # those that follow "what is"
 ORDINALS = ("first", "second", "third", "fourth", "fifth")
 CLEARLY = 0.05  # fractions of the picture, by which centres differ when nobody doubts it
 LARGER = 1.35  # how many times the box of a bigger thing is as large
-MOST_LISTED = 4
+MOST_LISTED = 4  # names in an answer
 
 
-def _is(relation: str, item: Item, other: Item) -> bool | None:
+def holds(relation: str, item: Item, other: Item) -> bool | None:
     """Whether it holds between two centres; None where it is hard to say."""
     axis = 0 if relation in ("left of", "right of") else 1
     difference = item.centre[axis] - other.centre[axis]
@@ -39,7 +38,7 @@ def relation(rng: Random, scene: Scene) -> Fact | None:
     if first is None or second is None or first[1] is second[1]:
         return None
     which = rng.choice(tuple(RELATIONS))
-    true = _is(which, first[1], second[1])
+    true = holds(which, first[1], second[1])
     if true is None:
         return None
     words = rng.choice(RELATIONS[which])
@@ -48,23 +47,6 @@ def relation(rng: Random, scene: Scene) -> Fact | None:
     sentence = f"{answer.capitalize()}, the {first[0]} {is_are(first[0])} {negation}{which} the {second[0]}."
     evidence = ((f"the {first[0]}", (first[1],)), (f"the {second[0]}", (second[1],)))
     return Fact("relation", question, answer, sentence, evidence)
-
-
-def beside(rng: Random, scene: Scene) -> Fact | None:
-    """What lies on one side of a thing: the names of all that does."""
-    found = only(rng, scene)
-    if found is None:
-        return None
-    words, item = found
-    which = rng.choice(tuple(PLACES))
-    others = [other for other in scene.items if other is not item]
-    holds = [_is(which, other, item) for other in others]
-    there = [other for other, true in zip(others, holds, strict=True) if true]
-    if None in holds or len({other.name for other in there}) > MOST_LISTED:
-        return None
-    question = asked(rng, "beside", rng.choice(PLACES[which]), f"the {words}")
-    evidence = ((f"the {words}", (item,)),)
-    return Fact("beside", question, names_of(there) or "nothing", evidence=evidence)
 
 
 def nearest(rng: Random, scene: Scene) -> Fact | None:

@@ -14,6 +14,38 @@ LEADS = (
     "Could you tell me ", "I wonder, ", "So, ", "Now ", "Please, ", "Tell me, ", "And ", "Question: ",
 )  # fmt: skip
 TAILS = (", please", " please", ", thanks", " Thanks!", " pls", " thank you")
+# What people say around a question: before any, before one that begins with these words, and after it.
+OPENINGS = (
+    "[Hi|Hello|Hey|Hi there][,|!] my [daughter|son|kid|little brother|niece] [drew|made|painted] this[.|,]",
+    "[Hi|Hello|So], I [found|got|have] this [picture|image|photo] [online|here|from a friend][.|,]",
+    "[Sorry to bother you|Sorry|Excuse me|Pardon me|Forgive me for asking], [but |]",
+    "[I have a [quick|small|short|simple|silly] question|Quick question|One more question|One thing][:| -|,]",
+    "[I|We] [just|only|] [want|wanted|would like] to [know|check|make sure][:|,| -]",
+    "[I'm|I am] [just|] [testing|trying] [this|you|this thing|this demo][.|, so|:]",
+    "[I can't see|I don't see|I can barely see] [it|this|much|the picture] [well|very well|clearly], [so|]",
+    "[OK|Okay|Alright|Well|So|Right] [then|now|next one|]:",
+    "[Look at|Have a look at|Take a look at|Check out] [this|this picture|this image|it][.|:|!]",
+    "[My [teacher|friend|wife|boss|mom] [asks|wants to know]|We are wondering|Help me out][:|,]",
+    "[Here is|Here's] a [picture|drawing|photo] [for you|of mine|]. [Now,|]",
+    "[Based on|Looking at|From|Judging by] [the|this] [picture|image], ",
+    "[For my homework|For a quiz|For a game|For work][:|,]",
+    "[Good [morning|evening|afternoon]|Greetings][!|,]",
+)  # fmt: skip
+ASKING = (
+    "[Could|Can|Would|Will] you [please|kindly|maybe|] tell me[:|,|] ",
+    "[Do you know|Can you see|Any idea|Can you say|I was wondering|I'd like to know|I wonder] ",
+    "Would you mind telling me ",
+    "[I need to know|Help me find out|Let me know] ",
+    "[Hi|Hello|Hey|Good morning], [could|can] you tell me ",
+    "Sorry to bother you, but could you tell me ",
+    "[I was hoping|I hope] you [could|can] tell me ",
+)  # fmt: skip
+CLOSINGS = (
+    "[I'm|I am] [just|] curious.", "Just [asking|checking].", "[Do you know|Can you tell|Any idea]?",
+    "I [can't|cannot] [see it well|tell|make it out].", "My [son|daughter|friend] wants to know.",
+    "[Be honest|Take your time|Look closely].",
+    "[Thanks|Thank you] [in advance|so much|a lot][!|.|]",
+)  # fmt: skip
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -23,6 +55,12 @@ def chosen(rng: Random, template: str) -> str:
         part = rng.choice(found[1].split("|"))
         template = template[: found.start()] + part + template[found.end() :]
     return re.sub(r" +", " ", template).strip()
+
+
+def tidy(question: str) -> str:
+    """Without the space that an empty part leaves before a mark, and with a capital."""
+    question = question.replace(" ?", "?").replace(" .", ".").replace(" ,", ",")
+    return question[:1].upper() + question[1:]
 
 
 def number_of(template: str) -> int:
@@ -47,6 +85,18 @@ def casual(rng: Random, question: str) -> str:
     if rng.random() < 0.05:
         question = mistyped(rng, question)
     return punctuated(rng, question)
+
+
+def introduced(rng: Random, question: str) -> str:
+    """Now and then with the words that people put around a question."""
+    if (chance := rng.random()) >= 0.04:
+        return question
+    begun = question[:1].lower() + question[1:]
+    if chance < 0.017 and begun.startswith(("what", "which", "where", "how", "who")):
+        return chosen(rng, rng.choice(ASKING)) + " " + begun
+    if chance < 0.032:
+        return f"{chosen(rng, rng.choice(OPENINGS))} {begun}"
+    return f"{question} {chosen(rng, rng.choice(CLOSINGS))}"
 
 
 def punctuated(rng: Random, question: str) -> str:

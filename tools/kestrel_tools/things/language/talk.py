@@ -41,6 +41,29 @@ UNANSWERABLE = (
     "Which [song|book|movie] is this from?",
 )  # fmt: skip
 
+MORE_UNANSWERABLE = (  # the tokenizer was made without these
+    "[What|Which] [day|month|year|season] [is|was] [it|this] [in the picture|here|]?",
+    "[What|Which] hour was it when this was [drawn|taken|made]?",
+    "How [far|long|deep|high] is [it|that|this] [in meters|in miles|really|]?",
+    "How many [meters|miles|kilos|dollars|years] is [it|that|this]?",
+    "Who [lives here|lives there|was here|did this|paid for it|is the owner|is the artist]?",
+    "[What's|What is] the [name|age|phone number|address|job] of [the owner|this person|the artist]?",
+    "Where does [it|this|that] [go|come from|lead|belong]?",
+    "Where are they [going|from|now]?",
+    "Why [did they do that|is it like that|is it there|was it made|did this happen]?",
+    "What [happened|was here|came] before [this|that|]?",
+    "What is [outside|just outside|beyond|beneath] the [picture|frame|image]?",
+    "[What's|What is] on the [back|other side] [of the paper|of it|]?",
+    "Is [it|that] [yours|his|hers|real gold|a gift for me|still available|fresh|safe]?",
+    "Who [won|will win|started it|is to blame]?",
+    "What is [he|she|it] called?",
+    "How [long|much time] did it take to [draw|make|paint] [this|it]?",
+    "[What|Which] [pen|paint|program|paper|software] was used?",
+    "What did [she|he|they] [say|do|eat|buy|want]?",
+    "How [hot|cold|warm|loud|heavy|sweet] is it?",
+    "When [will it|does it] [end|start|open|arrive|stop]?",
+)  # fmt: skip
+
 # What the picture is, rather than what is in it.
 MEDIUM: tuple[tuple[tuple[str, ...], str], ...] = (
     (
@@ -169,9 +192,10 @@ def talk(rng: Random, with_picture: bool) -> tuple[str, str, str]:
     """What it is scored as, a question that is not about the things in a picture, and its answer."""
     chance = rng.random()
     if with_picture:
-        if chance < 0.45:
-            return "cannot tell", casual(rng, chosen(rng, rng.choice(UNANSWERABLE))), CANNOT_TELL
-        if chance < 0.65:
+        if chance < 0.35:
+            template = rng.choice((*UNANSWERABLE, *MORE_UNANSWERABLE))
+            return "cannot tell", casual(rng, chosen(rng, template)), CANNOT_TELL
+        if chance < 0.6:
             templates, answer = rng.choice(MEDIUM)
             return "medium", casual(rng, chosen(rng, rng.choice(templates))), answer
     elif chance < 0.3:
