@@ -39,7 +39,7 @@ def decode_kernels() -> Iterator[ModuleType]:
 
 
 def network(generation: int) -> Moondream:
-    config = tiny_config(generation, dim=64, ff_dim=96, n_layers=2)
+    config = tiny_config(generation, dim=64, ff_dim=96, n_layers=3)
     if config.text.moe is not None:
         moe = replace(config.text.moe, expert_inner_dim=32, start_layer=1)
         config = replace(config, text=replace(config.text, moe=moe))

@@ -84,7 +84,8 @@ def test_a_network_is_packed_in_every_number_of_bits_in_turn() -> None:
     assert shape.text.moe is not None
     moe = replace(shape.text.moe, expert_inner_dim=32)
     steps = Steps(replace(shape, text=replace(shape.text, moe=moe)), CPU, [1])
-    x, made = torch.randn(1, 64).bfloat16(), []
+    seeded = torch.Generator().manual_seed(0)  # no router has a near tie there, which rounding would turn
+    x, made = torch.randn(1, 64, generator=seeded).bfloat16(), []
     for quantize in ("off", "fp8", "off", "int4"):
         text = steps.text(quantize)
         made.append(text(x, torch.arange(1), lambda layer, q, k, v: q + k + v).float())
