@@ -1,5 +1,6 @@
 """Random bar and line charts with printed labels, values or an axis, and a title. No torch."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 from random import Random
 
@@ -169,9 +170,11 @@ class _Drawing:
             self._line_mark((self._left, self._bottom), (self._right, self._bottom), 0.006, self._ink)
         tops = [(x, self._bottom - height) for x, height in zip(middles, heights, strict=True)]
         boxes = self._draw_bars(tops, room, colours) if kind == "bar" else self._draw_line(tops, colours[0])
-        for label, value, (x, y), box in zip(labels, values, tops, boxes, strict=True):
+        for at, (label, value, (x, y), box) in enumerate(zip(labels, values, tops, boxes, strict=True)):
             self._text(label, (x, self._bottom + 0.02), (0.5, 0.0))
-            if printed:
+            if printed and kind == "line" and _is_low(tops, at) and self._bottom - box[3] > letter + 0.03:
+                self._text(str(value), (x, box[3] + 0.015), (0.5, 0.0))
+            elif printed:
                 self._text(str(value), (x, min(y, box[1]) - 0.015), (0.5, 1.0))
         return boxes
 
@@ -225,6 +228,11 @@ class _Drawing:
         paper = self._background.first
         red, green, blue = (0.75 * p + 0.25 * i for p, i in zip(paper, self._ink, strict=True))
         return red, green, blue
+
+
+def _is_low(tops: Sequence[tuple[float, float]], at: int) -> bool:
+    """Whether the line comes to this place from above, and would run through what is printed there."""
+    return all(tops[other][1] < tops[at][1] for other in (at - 1, at + 1) if 0 <= other < len(tops))
 
 
 def _values(rng: Random, count: int) -> list[int]:
