@@ -28,7 +28,7 @@ WIDE = Cut(8, 1024, 4)
 NARROW_DIM = 4096  # rows of a matrix up to which it is narrow
 FIRST_OF_EXPERT = Cut(8, 256, 4)
 SECOND_OF_EXPERT = Cut(16, 256, 4)
-# Of float8; other cuts were as fast within 5 %.
+# Of float8; of five cuts tried on an H200 none was more than a tenth faster.
 NARROW_8 = Cut(4, 2048, 8)
 WIDE_8 = Cut(8, 1024, 4)
 FIRST_OF_EXPERT_8 = Cut(8, 512, 4)

@@ -2,7 +2,6 @@
 
 import json
 from contextlib import nullcontext
-from math import hypot
 from pathlib import Path
 from types import ModuleType
 
@@ -29,9 +28,8 @@ from kestrel_tools.progress import loading
 BFLOAT16_TOLERANCE = 5e-2
 FLOAT32_GAP = 1e-4  # of choices whose golden values are not known
 # Of an engine that computes in few bits, whose numbers are rounded 16 and 64 times as coarsely as bfloat16's;
-# a sum of many evens most of that out. Keys and values in float8 are an error of their own beside it.
-FEW_BITS_TOLERANCE = {"off": 0.0, "fp8": 0.15, "int4": 0.3}
-KV_TOLERANCE = {"auto": 0.0, "fp8": 0.15}
+# a sum of many evens most of that out.
+FEW_BITS_TOLERANCE = {"fp8": 0.15, "int4": 0.3}
 
 
 @torch.inference_mode()
@@ -76,9 +74,9 @@ def parity(options: ParityOptions, engine: RuntimeConfig, console: Console) -> b
     if options.engine:
         with products:
             judging = judge or Judge(model.network, language, FLOAT32_GAP)
-            rounding = hypot(FEW_BITS_TOLERANCE[engine.quantize], KV_TOLERANCE[engine.kv_dtype])
-            if rounding:
-                judging, exact = Judge(model.network, language, rounding), False
+            bits = engine.kv_dtype if engine.quantize == "off" else engine.quantize
+            if bits in FEW_BITS_TOLERANCE:
+                judging, exact = Judge(model.network, language, FEW_BITS_TOLERANCE[bits]), False
             check_engine(model, runs, runtime.encode_image, files, engine, report, judging, exact, console)
     told = f"{options.device}, {options.dtype}{' (float32 products, rounded once)' * rounds}"
     told += f", engine in {model.fast_paths.quantised}" * (model.fast_paths.quantised != "off")

@@ -3,13 +3,13 @@
 from random import Random
 
 from kestrel_tools.scenes.world import COLOUR_NAMES, SHAPES
-from kestrel_tools.things.names import is_plural, nouns, with_article
+from kestrel_tools.things.names import NUMBERS, is_plural, nouns, with_article
 from kestrel_tools.things.scene import Item, Scene
 
 from .fact import Fact, is_are
 from .questions import COLOUR, PICTURE
 from .questions import asked as asked_of
-from .relations import CLEARLY
+from .relations import CLEARLY, SIDES
 from .wanted import of_kind, only, unrelated, wanted
 
 QUESTIONS: dict[str, tuple[str, ...]] = {
@@ -78,8 +78,7 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
         "Do you count {} or {} {}?",
     ),
 }  # fmt: skip
-COMPARED = {"left": (0, 1), "right": (0, -1), "up": (1, 1), "down": (1, -1)}
-WORDS = "zero one two three four five six seven eight nine ten eleven twelve thirteen".split()  # noqa: SIM905
+COMPARED = {"left": SIDES["left"], "right": SIDES["right"], "up": SIDES["top"], "down": SIDES["bottom"]}
 
 
 def either(rng: Random, scene: Scene) -> Fact | None:
@@ -201,7 +200,8 @@ def number(rng: Random, scene: Scene) -> Fact | None:
     if right < 1:
         return None
     wrong = right + rng.choice((-1, 1)) if right > 1 else 2
-    said = (str(right), str(wrong)) if rng.random() < 0.5 else (WORDS[right], WORDS[wrong])
+    in_words = rng.random() < 0.5 and max(right, wrong) < len(NUMBERS)
+    said = (NUMBERS[right], NUMBERS[wrong]) if in_words else (str(right), str(wrong))
     if wrong < right:  # people name the smaller first
         said = (said[1], said[0])
     question = asked_of(rng, "number or", *said, found.many, among=QUESTIONS)
