@@ -6,6 +6,7 @@ they send through their pipes is small: pictures are drawn where the model is.
 
 import gc
 import multiprocessing
+import os
 import pickle
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ LENGTH = 315
 LEAST_TASK = 10  # positions that are worth looking for a task that fits them
 TALKS = 8  # every so many pictures have a task beside theirs that sees no picture
 TALK_LENGTH = 64
+READS = ("read", "chart ")  # kinds that count double
 AHEAD = 2000  # batches of 2 MB that may wait: what is made while the trainer compiles
 
 # Share of batches with each tiling, and its aspect ratios: as `choose_tiling` does it for common sizes.
@@ -254,9 +256,9 @@ def lay(tasks: Sequence[Sequence[Task]], length: int, config: MoondreamConfig) -
             at -= 1
             ids[at] = 0  # the next task's, or padding
             counts.append(len(tokens) - before)
-            weights.append(2.0 if task.kind == "read" else 1.0)
+            weights.append(2.0 if task.kind.startswith(READS) else 1.0)
             assert task.answer[-1].coord is None and at <= (row + 1) * length
-    # Captions count less, having many easy words; reading counts double.
+    # Captions count less, having many easy words; reading counts double, and charts are read.
     number = np.array(counts)
     return Rows(
         np.array(ids[:-1], np.int32).reshape(len(tasks), length),
@@ -319,6 +321,7 @@ def _read(pipes: Sequence[Connection], ahead: "Queue[bytes | None]") -> None:
 
 def _work(pipe: Connection, first: int, stride: int, make: Callable[[int], Batch]) -> None:
     step = first
+    os.nice(5)  # the trainer launches its kernels first: more batches are made than it takes
     # Nothing made here refers to itself in a circle, and looking for circles takes a sixth of the time.
     gc.freeze()
     gc.disable()

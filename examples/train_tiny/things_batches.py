@@ -32,13 +32,14 @@ from .batches import (
     lay,
     seen_pixels,
 )
+from .restyle import with_other_styles
 from .teacher import Task, Teacher
 
 # Questions; lists and short captions; captions and outlines. Fourteen tasks on average, with those that are
 # drawn for what room is left.
 ORDER = ("long", "short", "short", "middle", "short", "long", "short", "short", "middle", "short", "long")
 LONGEST = 192  # positions: five outlines of 37
-SORTS = {"things": 0.64, "charts": 0.18, "shapes": 0.18}
+SORTS = {"things": 0.6, "charts": 0.22, "shapes": 0.18}
 
 # Easy batches (one tile, few things) become rare over these steps.
 EASY_STEPS = 3000
@@ -49,7 +50,8 @@ MOST_OUTLINED = 5
 @cache
 def training_atlas(folder: Path) -> Atlas:
     """Opened once in each process."""
-    return open_atlas(folder).part(unseen=False)
+    seen = open_atlas(folder).part(unseen=False)
+    return Atlas(with_other_styles(seen.sprites), seen.fonts)
 
 
 def make_batch(
