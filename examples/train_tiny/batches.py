@@ -91,7 +91,7 @@ def make_batch(step: int, seed: int, size: int, config: MoondreamConfig, teacher
     rows = []
     for index, scene in enumerate(scenes):
         alone = [short_talk(rng, teacher)] if index % TALKS == 0 else []
-        rows.append(fill(rng, partial(_task, scene=scene, teacher=teacher), ORDER, alone))
+        rows.append(fill(rng, partial(shape_task, scene=scene, teacher=teacher), ORDER, alone))
     return Batch(tiling, zoom, scene_arrays(scenes), lay(rows, LENGTH, config), filled(rows))
 
 
@@ -149,7 +149,7 @@ def seen_pixels(tiling: tuple[int, int], zoom: float, config: MoondreamConfig) -
 ORDER = ("long", "short", "short", "middle", "short", "long", "short", "short", "middle", "short")
 
 
-def _task(rng: Random, sort: str, scene: Scene, teacher: Teacher) -> Task | None:
+def shape_task(rng: Random, sort: str, scene: Scene, teacher: Teacher) -> Task | None:
     return {"short": _short_task, "middle": _middle_task, "long": _long_task}[sort](rng, scene, teacher)
 
 

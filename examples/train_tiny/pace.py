@@ -2,7 +2,7 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 
 import torch
@@ -60,6 +60,8 @@ def report(trainer: Trainer, stream: Iterator[Batch], steps: int) -> None:
         told = "  ".join(f"{part} {ms / count:.1f}" for part, ms in parts.items())
         print(f"{sort:20} {count:3.0f} steps, {sum(parts.values()) / count:.1f} ms: {told}", flush=True)
     if on_cuda:
+        trainer.mark = lambda part: None
+        _kernels(trainer, taken[:12])
         print(f"memory at most {torch.cuda.max_memory_allocated() / 2**30:.1f} GiB", flush=True)
 
 
@@ -83,3 +85,21 @@ def _sort(batch: Batch) -> str:
     names = batch.scenes
     sort = "shapes" if "sprites" not in names else "charts" if names["marks"].shape[1] else "things"
     return f"{sort} {rows}x{cols}"
+
+
+def _kernels(trainer: Trainer, batches: Sequence[Batch], most: int = 25) -> None:
+    """Which programs of the device take its time, over these steps."""
+    activities = [torch.profiler.ProfilerActivity.CUDA, torch.profiler.ProfilerActivity.CPU]
+    with torch.profiler.profile(activities=activities) as profile:
+        for batch in batches:
+            trainer.step(batch, 1.0)
+        torch.cuda.synchronize()
+    spent: dict[str, list[float]] = defaultdict(list)
+    for event in profile.events():
+        if event.device_type == torch.autograd.DeviceType.CUDA:
+            spent[event.name].append(event.device_time / 1e3 / len(batches))
+    rows = sorted(spent.items(), key=lambda row: -sum(row[1]))
+    busy, count = sum(sum(each) for _, each in rows), sum(len(each) for _, each in rows) / len(batches)
+    print(f"device busy for {busy:.1f} ms of a step, in {count:.0f} programs")
+    for name, each in rows[:most]:
+        print(f"{sum(each):8.2f} ms {len(each) / len(batches):6.1f} times  {name[:100]}", flush=True)

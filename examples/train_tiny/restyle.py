@@ -1,40 +1,102 @@
-"""More styles of drawing than there are sets: each sprite again, inked or in other shades. No torch.
+"""More styles of drawing than there are sets: each sprite again, bent, inked or in other shades. No torch.
 
-A model that has seen one banana in seven sets knows those seven; sets that are drawn with black lines, or in
-other colours, are where it failed.
+A model that has seen a banana in seven sets knows those seven. It failed on sets that are drawn with black
+lines, in other colours, or with other proportions.
 """
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kestrel_tools.things.atlas import ARRAYS, Sprites
+from kestrel_tools.things.atlas import ARRAYS, SPRITE, Sprites
 from kestrel_tools.things.colour import main_colour
 
+COPIES = 3  # of each sprite
 INK = 0.1  # how bright the lines are
-EDGE = 0.25  # a step of brightness or colour that gets a line
+LEAST_EDGE, MOST_EDGE = 0.2, 0.4  # of each sprite, so that some get the rim alone
 HUE, LEAST_SATURATION, MOST_SATURATION, LEAST_VALUE, MOST_VALUE = 0.5, 0.55, 1.2, 0.82, 1.15
+LEAST_STRETCH, SHEAR = 0.72, 0.22
+WAVE, WAVES = 0.05, 3.0  # how far points move to and fro, of half a cell, and how often (radians of it)
+REACH = 0.97  # of the cell's half, that a bent drawing may take
 
 
-def with_other_styles(sprites: Sprites, seed: int = 0) -> Sprites:
-    """Each sprite, and then each once more: a third inked, a third in other shades, a third in both."""
-    colours = sprites.pixels[..., :3].astype(np.float32) / 255
-    alpha = sprites.pixels[..., 3:].astype(np.float32) / 255
-    turn = np.arange(len(sprites)) % 3
-    shaded, inked = turn != 0, turn != 1
-    colours[shaded] = _shaded(colours[shaded], np.random.default_rng(seed))
-    colours[inked] = _inked(colours[inked], alpha[inked])
+def with_other_styles(sprites: Sprites, copies: int = COPIES, seed: int = 0) -> Sprites:
+    """The sprites and their copies, which are bent; of three one is inked, one has other shades, one both."""
+    with ThreadPoolExecutor() as pool:  # side by side, since it takes seconds and the device waits for it
+        parts = [sprites, *pool.map(partial(_restyled, sprites, seed), range(copies))]
+    texts = (sum((getattr(part, name) for part in parts), ()) for name in ("names", "sets", "colours"))
+    return Sprites(*texts, *(np.concatenate([getattr(part, name) for part in parts]) for name in ARRAYS))
+
+
+def _restyled(sprites: Sprites, seed: int, turn: int) -> Sprites:
+    rng = np.random.default_rng((seed, turn))
+    bent = _bent(sprites, rng)
+    colours, alpha = (bent.pixels[..., bands].astype(np.float32) / 255 for bands in (slice(3), slice(3, 4)))
+    style = (np.arange(len(sprites)) + turn) % 3
+    shaded, inked = style != 0, style != 1
+    colours[shaded] = _shaded(colours[shaded], rng)
+    colours[inked] = _inked(colours[inked], alpha[inked], rng)
     # Colours are times alpha already, and stay so.
-    bytes_ = np.rint(np.clip(np.minimum(colours, alpha), 0, 1) * 255).astype(np.uint8)
-    pixels = np.concatenate((bytes_, sprites.pixels[..., 3:]), axis=-1)
+    levels = np.rint(np.clip(np.minimum(colours, alpha), 0, 1) * 255).astype(np.uint8)
+    pixels = np.concatenate((levels, bent.pixels[..., 3:]), axis=-1)
     names = tuple(
         main_colour(one) if changed else kept
         for one, changed, kept in zip(pixels, shaded, sprites.colours, strict=True)
     )
-    other = replace(sprites, colours=names, pixels=pixels)
-    arrays = (np.concatenate((getattr(sprites, name), getattr(other, name))) for name in ARRAYS)
-    return Sprites(sprites.names * 2, sprites.sets * 2, sprites.colours + names, *arrays)
+    return replace(bent, colours=names, pixels=pixels)
+
+
+def _bent(sprites: Sprites, rng: np.random.Generator) -> Sprites:
+    """Each stretched and sheared in some direction, and waved a little: pixels, outlines and all."""
+    count = len(sprites)
+    turn = rng.uniform(0, np.pi, count)
+    stretch = np.stack((rng.uniform(LEAST_STRETCH, 1.0, count), np.ones(count)), 1)
+    cos, sin = np.cos(turn), np.sin(turn)
+    axes = np.stack((np.stack((cos, -sin), 1), np.stack((sin, cos), 1)), 1)
+    shear = np.tile(np.eye(2), (count, 1, 1))
+    shear[:, 0, 1] = rng.uniform(-SHEAR, SHEAR, count)
+    change = shear @ axes * stretch[:, None] @ axes.transpose(0, 2, 1)
+    phase, wave = rng.uniform(0, 2 * np.pi, (count, 1, 2)), rng.uniform(0, WAVE, (count, 1, 2))
+
+    def waved(points: NDArray[np.float64], sign: float) -> NDArray[np.float64]:
+        moved: NDArray[np.float64] = points + sign * wave * np.sin(WAVES * points[..., ::-1] + phase)
+        return moved
+
+    hulls = waved(sprites.hulls @ change.transpose(0, 2, 1), 1.0)
+    low, high = hulls.min(1, keepdims=True), hulls.max(1, keepdims=True)
+    middle, grown = (low + high) / 2, 2 * REACH / (high - low).max(-1, keepdims=True)
+
+    def placed(points: NDArray[np.float64]) -> NDArray[np.float32]:
+        there = waved(points @ change.transpose(0, 2, 1), 1.0)
+        return ((there - middle) * grown).astype(np.float32)
+
+    steps = (np.arange(SPRITE) + 0.5) / SPRITE * 2 - 1
+    grid = np.stack(np.meshgrid(steps, steps), -1).reshape(1, -1, 2)
+    # Where each pixel was: a wave this flat is undone, nearly, by the same one backwards.
+    before = waved(grid / grown + middle, -1.0) @ np.linalg.inv(change).transpose(0, 2, 1)
+    pixels = np.stack([_taken(one, at) for one, at in zip(sprites.pixels, before, strict=True)])
+    anchors = placed(sprites.anchors[:, None])[:, 0]
+    return replace(
+        sprites,
+        pixels=pixels,
+        hulls=placed(sprites.hulls),
+        outlines=placed(sprites.outlines),
+        anchors=anchors,
+    )
+
+
+def _taken(pixels: NDArray[np.uint8], at: NDArray[np.float64]) -> NDArray[np.uint8]:
+    """The sprite's pixels at these points of its cell, each a mean of four; nothing outside."""
+    framed = np.pad(pixels, ((1, 1), (1, 1), (0, 0))).astype(np.float32)
+    column, row = np.clip((at + 1) / 2 * SPRITE + 0.5, 0, SPRITE + 0.999).T
+    left, top = column.astype(int), row.astype(int)
+    right, down = (column - left)[:, None], (row - top)[:, None]
+    upper = framed[top, left] * (1 - right) + framed[top, left + 1] * right
+    lower = framed[top + 1, left] * (1 - right) + framed[top + 1, left + 1] * right
+    return np.rint(upper * (1 - down) + lower * down).astype(np.uint8).reshape(SPRITE, SPRITE, -1)
 
 
 def _shaded(colours: NDArray[np.float32], rng: np.random.Generator) -> NDArray[np.float32]:
@@ -50,18 +112,22 @@ def _shaded(colours: NDArray[np.float32], rng: np.random.Generator) -> NDArray[n
     return np.einsum("nij,nhwj->nhwi", change, colours)
 
 
-def _inked(colours: NDArray[np.float32], alpha: NDArray[np.float32]) -> NDArray[np.float32]:
+def _inked(
+    colours: NDArray[np.float32], alpha: NDArray[np.float32], rng: np.random.Generator
+) -> NDArray[np.float32]:
     """Dark lines within the rim and where colours meet."""
     shown = np.concatenate((colours, alpha), axis=-1)
     lines = np.zeros(alpha.shape[:3], np.float32)
     for axis in (1, 2):
         step = np.abs(np.roll(shown, -1, axis) - np.roll(shown, 1, axis)).max(-1)
         lines = np.maximum(lines, step)
-    dark = np.clip((_widened(lines) - EDGE) / EDGE, 0, 1)[..., None]
+    edge = rng.uniform(LEAST_EDGE, MOST_EDGE, (len(alpha), 1, 1)).astype(np.float32)
+    dark = np.clip((_widened(lines) - edge) / edge, 0, 1)[..., None]
     return colours * (1 - dark) + INK * alpha * dark
 
 
 def _widened(lines: NDArray[np.float32]) -> NDArray[np.float32]:
     """The largest of each pixel and its four neighbours."""
     around = (np.roll(lines, shift, axis) for axis in (1, 2) for shift in (-1, 1))
-    return np.maximum.reduce([lines, *around])
+    widest: NDArray[np.float32] = np.maximum.reduce([lines, *around])
+    return widest

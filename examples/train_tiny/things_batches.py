@@ -9,6 +9,7 @@ from random import Random
 
 from kestrel_core.moondream.config import MoondreamConfig
 from kestrel_tools.scenes import render
+from kestrel_tools.scenes import world as shapes
 from kestrel_tools.things import paint
 from kestrel_tools.things.atlas import Atlas, open_atlas
 from kestrel_tools.things.charts import draw_chart
@@ -31,6 +32,7 @@ from .batches import (
     filled,
     lay,
     seen_pixels,
+    shape_task,
 )
 from .restyle import with_other_styles
 from .teacher import Task, Teacher
@@ -39,7 +41,8 @@ from .teacher import Task, Teacher
 # drawn for what room is left.
 ORDER = ("long", "short", "short", "middle", "short", "long", "short", "short", "middle", "short", "long")
 LONGEST = 192  # positions: five outlines of 37
-SORTS = {"things": 0.6, "charts": 0.22, "shapes": 0.18}
+SORTS = {"things": 0.57, "charts": 0.27, "shapes": 0.16}
+AS_BEFORE = 0.4  # of what is asked about shapes alone, in the words of the small world
 
 # Easy batches (one tile, few things) become rare over these steps.
 EASY_STEPS = 3000
@@ -49,7 +52,7 @@ MOST_OUTLINED = 5
 
 @cache
 def training_atlas(folder: Path) -> Atlas:
-    """Opened once in each process."""
+    """Opened once, before workers are forked, which then share it."""
     seen = open_atlas(folder).part(unseen=False)
     return Atlas(with_other_styles(seen.sprites), seen.fonts)
 
@@ -65,6 +68,10 @@ def make_batch(
     if sort == "shapes":
         small = draw_scenes(rng, tiling, zoom, size, config, EASY_ITEMS if easy else 8)
         scenes, arrays = [widened(scene) for scene in small], render.scene_arrays(small)
+        draws = [
+            partial(draw_shape_task, small=alone, scene=scene, teacher=teacher, atlas=atlas)
+            for alone, scene in zip(small, scenes, strict=True)
+        ]
     else:
         pixels = seen_pixels(tiling, zoom, config)
         scenes = [
@@ -72,10 +79,11 @@ def make_batch(
             for _ in range(size)
         ]
         arrays = paint.scene_arrays(scenes, atlas.fonts)
+        draws = [partial(draw_task, scene=scene, teacher=teacher, atlas=atlas) for scene in scenes]
     rows = []
-    for index, scene in enumerate(scenes):
+    for index, draw in enumerate(draws):
         alone = [_talk(rng, teacher, False, TALK_LENGTH)] if index % TALKS == 0 else []
-        rows.append(fill(rng, partial(draw_task, scene=scene, teacher=teacher, atlas=atlas), ORDER, alone))
+        rows.append(fill(rng, draw, ORDER, alone))
     return Batch(tiling, zoom, arrays, lay(rows, LENGTH, config), filled(rows))
 
 
@@ -89,6 +97,17 @@ def new_scene(
         if rng.random() < 0.2:  # long pictures have little room for labels
             break
     return draw_scene(rng, atlas, aspect, pixels, most)
+
+
+def draw_shape_task(
+    rng: Random, sort: str, small: shapes.Scene, scene: Scene, teacher: Teacher, atlas: Atlas
+) -> Task | None:
+    """In the words of either world; small talk is the wider world's alone, which says more of itself."""
+    if rng.random() < AS_BEFORE:
+        task = shape_task(rng, sort, small, teacher)
+        if task is not None and task.kind != "talk" and task.length <= LONGEST:
+            return task
+    return draw_task(rng, sort, scene, teacher, atlas)
 
 
 def draw_task(rng: Random, sort: str, scene: Scene, teacher: Teacher, atlas: Atlas) -> Task | None:

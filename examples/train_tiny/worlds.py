@@ -47,9 +47,11 @@ class World:
     easy_steps: int
     make: Callable[..., Batch]  # step, seed, size, config, teacher
     painter: Callable[[torch.device, bool], Painter]
+    open: Callable[[], object] = lambda: None  # what all worker processes share
 
     def maker(self, seed: int, size: int) -> Callable[[int], Batch]:
         """Makes the batch of a step. Worker processes take it along."""
+        self.open()
         teacher = Teacher(self.config.tokenizer, Words(self.tokenizer))
         return partial(self.make, seed=seed, size=size, config=self.config, teacher=teacher)
 
@@ -81,5 +83,6 @@ THINGS = World(
     things_batches.EASY_STEPS,
     partial(things_batches.make_batch, folder=FOLDER),
     BothPainters,
+    partial(things_batches.training_atlas, FOLDER),
 )
 WORLDS = {"shapes": SHAPES, "things": THINGS}

@@ -18,7 +18,9 @@ from kestrel_tools.things.language.questions import QUESTIONS, asked
 from kestrel_tools.things.language.spelling import casual, chosen, mistyped, number_of
 from kestrel_tools.things.language.targets import ALL, target
 from kestrel_tools.things.language.wanted import of_kind, of_noun, only, wanted
+from kestrel_tools.things.lettering import MOST_LETTERS
 from kestrel_tools.things.scene import Item, Placed, Scene, widened
+from kestrel_tools.things.subjects import draw_subject
 from tests.small_atlas import small_atlas
 
 ATLAS = small_atlas()
@@ -171,6 +173,42 @@ def test_everything_means_all_things() -> None:
     said = [word for word in words if word in ALL]
     assert len(said) > 8 and all(len(words[word]) == 3 for word in said)
     assert any(not found for found in words.values()), "what is absent is asked for too"
+
+
+def test_shapes_alone_are_counted_by_that_word() -> None:
+    rng, said = Random(4), Counter[str]()
+    for seed in range(60):
+        scene = widened(shapes.draw_scene(Random(seed), 1.2))
+        for _ in range(10):
+            found = facts.count(rng, scene)
+            if re.search(
+                r"(how many|count the|number of) shapes\b(?! that| are not| aren)", found.question.lower()
+            ):
+                said[found.question] += 1
+                assert found.answer == str(len(scene.items)), found
+    assert len(said) > 5
+
+
+def test_what_a_chart_is_about_can_be_printed() -> None:
+    rng = Random(6)
+    for _ in range(4000):
+        title, labels = draw_subject(rng)
+        assert max(map(len, (title, *labels))) <= MOST_LETTERS
+
+
+def test_a_place_is_read_alone() -> None:
+    rng, read = Random(5), Counter[str]()
+    for seed in range(30):
+        chart = draw_chart(Random(seed), ATLAS, 1.3, (364, 364))
+        if chart is None:
+            continue
+        found = spatial_fact(rng, chart)
+        assert found is not None
+        fact_, (x, y, *_) = found
+        [line] = [line for line in chart.lines if line.centre == (x.value, y.value)]  # type: ignore[union-attr]
+        assert fact_.answer == line.text
+        read[fact_.answer] += 1
+    assert len(read) > 8
 
 
 def test_a_chart_says_what_it_shows() -> None:

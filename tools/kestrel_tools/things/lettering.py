@@ -10,7 +10,7 @@ from kestrel_tools.scenes.world import Rgb
 from .atlas import CAPITAL, CHARACTERS, LETTER, Fonts
 from .scene import Line, Points, turned
 
-MOST_LETTERS = 14
+MOST_LETTERS = 15  # "Ice cream sales"
 LEAST_CAPITAL = 8.5  # a capital's height in pixels, where it is to be read
 ORIGIN = 1.0  # pixels left of a letter in its cell
 WHOLE = LETTER / CAPITAL  # a cell's height in capitals

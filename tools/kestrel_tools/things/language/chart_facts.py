@@ -100,7 +100,7 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
 
 OTHER_LABELS = ("Zed", "Mars", "2035", "Foo", "Total", "Other", "Kilo", "Bern", "Xmas", "Gold")
 WEIGHTS = {
-    "largest": 3.0, "smallest": 3.0, "value": 6.0, "largest value": 1.2, "smallest value": 1.2,
+    "largest": 3.0, "smallest": 3.0, "value": 9.0, "largest value": 1.2, "smallest value": 1.2,
     "label of": 1.0, "number of": 1.0, "title": 1.2, "kind": 0.8, "labels": 0.8, "describe": 0.8,
     "more": 1.6, "less": 0.8, "which more": 1.0, "has": 0.8, "trend": 0.4, "is chart": 0.4,
     "direction": 1.2, "missing": 0.7, "unknown": 0.25,

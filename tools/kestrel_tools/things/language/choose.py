@@ -66,6 +66,8 @@ def fact(rng: Random, scene: Scene) -> Fact:
 
 def spatial_fact(rng: Random, scene: Scene) -> tuple[Fact, tuple[Input, ...]] | None:
     """A question about a point or a box of the picture."""
+    if scene.lines and rng.random() < (1.0 if scene.chart is not None else 0.3):
+        return _print_there(rng, scene)
     if not scene.items:
         return None
     if rng.random() < 0.08:
@@ -88,6 +90,20 @@ def spatial_fact(rng: Random, scene: Scene) -> tuple[Fact, tuple[Input, ...]] | 
         return Fact("spatial", asked(rng, "this colour"), item.colour), refs
     sentence = f"This is {with_article(item.name)}."
     return Fact("spatial", asked(rng, "this"), item.name, sentence), refs
+
+
+def _print_there(rng: Random, scene: Scene) -> tuple[Fact, tuple[Input, ...]]:
+    """What is printed at one place, among other things that are."""
+    line = rng.choice(scene.lines)
+    x_min, y_min, x_max, y_max = line.box
+    x, y = line.centre
+    refs: tuple[Input, ...] = (Coord(x), Coord(y))
+    if rng.random() < 0.7:
+        loose = rng.uniform(1.0, 1.2)
+        refs += (Size(min(1.0, (x_max - x_min) * loose), min(1.0, (y_max - y_min) * loose)),)
+    number = line.text.isdigit() and rng.random() < 0.5
+    question = asked(rng, "read number" if number else "read")
+    return Fact("read there", question, line.text), refs
 
 
 def _nothing_there(rng: Random, scene: Scene) -> tuple[Fact, tuple[Input, ...]] | None:

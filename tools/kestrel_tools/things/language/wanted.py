@@ -7,7 +7,7 @@ from kestrel_tools.scenes.world import COLOUR_NAMES, SHAPES, SIZES
 from kestrel_tools.things.names import KINDS, STRANGERS, Noun, disputed, nouns, plural
 from kestrel_tools.things.scene import Item, Scene
 
-EVERYTHING = (("thing", "things"), ("object", "objects"), ("item", "items"))
+EVERYTHING: tuple[tuple[str, str], ...] = (("thing", "things"), ("object", "objects"), ("item", "items"))
 SHAPE_WORDS = ("shape", "shapes")
 
 
@@ -32,7 +32,10 @@ def unrelated(first: Wanted, second: Wanted) -> bool:
 
 
 def everything(rng: Random, scene: Scene) -> Wanted:
-    one, many = rng.choice(EVERYTHING)
+    words = EVERYTHING
+    if scene.items and all(item.is_shape for item in scene.items) and rng.random() < 0.5:
+        words = (SHAPE_WORDS,)
+    one, many = rng.choice(words)
     return Wanted(one, many, scene.items)
 
 

@@ -1,0 +1,40 @@
+"""Other styles of a drawing: it is elsewhere in its cell, and what is known of it moves along."""
+
+import numpy as np
+
+from examples.train_tiny.restyle import with_other_styles
+from kestrel_tools.things.colour import main_colour
+from tests.small_atlas import small_atlas
+
+SPRITES = small_atlas().sprites
+STYLED = with_other_styles(SPRITES, copies=3)
+
+
+def test_each_drawing_has_copies_of_its_name_that_look_otherwise() -> None:
+    count = len(SPRITES)
+    assert len(STYLED) == 4 * count and STYLED.names == SPRITES.names * 4
+    assert np.array_equal(STYLED.pixels[:count], SPRITES.pixels)
+    for index in range(count, 4 * count):
+        assert not np.array_equal(STYLED.pixels[index], SPRITES.pixels[index % count])
+    assert np.array_equal(with_other_styles(SPRITES, 3).pixels, STYLED.pixels), "one seed, one result"
+
+
+def test_colours_stay_within_what_is_covered_and_are_named_as_drawn() -> None:
+    assert np.all(STYLED.pixels[..., :3] <= STYLED.pixels[..., 3:])
+    for index in range(len(SPRITES), len(STYLED)):
+        assert STYLED.colours[index] in (
+            main_colour(STYLED.pixels[index]),
+            SPRITES.colours[index % len(SPRITES)],
+        )
+
+
+def test_hull_outline_and_anchor_follow_the_pixels() -> None:
+    for index in range(len(STYLED)):
+        rows, columns = np.nonzero(STYLED.pixels[index, ..., 3] >= 110)
+        side = STYLED.pixels.shape[1]
+        drawn = np.array([columns.min(), rows.min(), columns.max() + 1, rows.max() + 1]) / side * 2 - 1
+        for points in (STYLED.hulls[index], STYLED.outlines[index]):
+            told = np.concatenate((points.min(0), points.max(0)))
+            assert np.abs(told - drawn).max() < 0.12, (STYLED.names[index], told, drawn)
+        column, row = ((STYLED.anchors[index] + 1) / 2 * side).astype(int)
+        assert STYLED.pixels[index, row, column, 3] > 0
