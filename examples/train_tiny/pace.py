@@ -83,7 +83,7 @@ def _workers(stream: Iterator[Batch], most: int = 2500) -> None:
 def _sort(batch: Batch) -> str:
     rows, cols = batch.tiling
     names = batch.scenes
-    sort = "shapes" if "sprites" not in names else "charts" if names["marks"].shape[1] else "things"
+    sort = "shapes" if "sprites" not in names else "charts" if not names["sprites"].shape[1] else "things"
     return f"{sort} {rows}x{cols}"
 
 

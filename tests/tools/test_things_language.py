@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -10,16 +11,17 @@ from kestrel_tools.scenes import facts as old_facts
 from kestrel_tools.scenes import world as shapes
 from kestrel_tools.scenes.world import Background, Box
 from kestrel_tools.things.charts import draw_chart
-from kestrel_tools.things.compose import draw_scene
+from kestrel_tools.things.compose import apart, draw_scene
+from kestrel_tools.things.decor import reach_of_mark
 from kestrel_tools.things.language import chart_facts, facts, places, relations, talk
 from kestrel_tools.things.language.choose import MAKERS, fact, spatial_fact
 from kestrel_tools.things.language.fact import caption, counted
 from kestrel_tools.things.language.questions import QUESTIONS, asked
 from kestrel_tools.things.language.spelling import casual, chosen, mistyped, number_of
 from kestrel_tools.things.language.targets import ALL, target
-from kestrel_tools.things.language.wanted import of_kind, of_noun, only, wanted
+from kestrel_tools.things.language.wanted import LANDSCAPE, of_kind, of_noun, only, stranger, wanted
 from kestrel_tools.things.lettering import MOST_LETTERS
-from kestrel_tools.things.scene import Item, Placed, Scene, widened
+from kestrel_tools.things.scene import Item, Line, Mark, Placed, Scene, widened
 from kestrel_tools.things.subjects import draw_subject
 from tests.small_atlas import small_atlas
 
@@ -187,6 +189,49 @@ def test_shapes_alone_are_counted_by_that_word() -> None:
                 said[found.question] += 1
                 assert found.answer == str(len(scene.items)), found
     assert len(said) > 5
+
+
+def test_what_lies_behind_things_is_not_asked_about() -> None:
+    decorated = [scene for scene in scenes(250, 9) if scene.marks and not scene.lines]
+    assert 30 < len(decorated) < 90
+    for scene in decorated:
+        assert scene.items and not any(item.is_shape for item in scene.items), "it would lie over shapes"
+        assert facts.ground(Random(1), scene) is None
+        assert caption(scene, "long") == caption(replace(scene, marks=()), "long")
+    words = {stranger(Random(seed), decorated[0]).one for seed in range(2000)}
+    assert "bridge" in words and not words & set(LANDSCAPE)
+
+
+def test_print_stands_out_from_its_sign_and_nothing_else_is_on_that() -> None:
+    found = 0
+    for scene in scenes(250, 10):
+        panels = [mark for mark in scene.marks if _lies_behind(mark, scene)]
+        found += len(panels)
+        for line in scene.lines:
+            behind = [mark for mark in panels if _around(mark, line)]
+            if behind:
+                ground = Background("plain", behind[-1].rgb, behind[-1].rgb, 0, 0.1, 0)
+                assert shapes.stands_out(line.rgb, ground, 0.6)
+        for item in scene.items:
+            assert all(apart(item.box, _box(mark, scene)) for mark in panels)
+    assert found > 30
+
+
+def _box(mark: Mark, scene: Scene) -> Box:
+    low, high = reach_of_mark(mark, scene.unit)
+    return float(low[0]), float(low[1]), float(high[0]), float(high[1])
+
+
+def _lies_behind(mark: Mark, scene: Scene) -> bool:
+    """Whether it is a sign: decor lies behind more than one line, or reaches out of the picture."""
+    inside = all(-0.001 <= c <= 1.001 for c in _box(mark, scene))
+    return inside and any(_around(mark, line) for line in scene.lines)
+
+
+def _around(mark: Mark, line: Line) -> bool:
+    x, y = line.centre
+    (x1, y1), (x2, y2) = mark.start, mark.end
+    return abs((x1 + x2) / 2 - x) < 0.03 and abs((y1 + y2) / 2 - y) < 0.03
 
 
 def test_what_a_chart_is_about_can_be_printed() -> None:

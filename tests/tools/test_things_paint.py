@@ -51,7 +51,7 @@ def scenes_of(count: int, aspect: float, seed: int = 0) -> list[Scene]:
 @pytest.mark.parametrize("aspect", [1.0, 1.8, 0.6])
 def test_a_box_is_where_its_thing_is_drawn(aspect: float) -> None:
     scenes = [
-        replace(scene, background=GROUND, items=(item,), lines=())
+        replace(scene, background=GROUND, items=(item,), lines=(), marks=())
         for scene in scenes_of(12, aspect)
         for item in scene.items
         if not item.is_shape
@@ -86,7 +86,9 @@ def test_a_mirrored_sprite_shows_its_other_side() -> None:
     [scene] = [
         scene for scene in scenes_of(30, 1.0) if len(scene.items) == 1 and not scene.items[0].is_shape
     ][:1]
-    there = replace(scene, background=GROUND, lines=(), items=(replace(scene.items[0], drawn=placed),))
+    there = replace(
+        scene, background=GROUND, lines=(), marks=(), items=(replace(scene.items[0], drawn=placed),)
+    )
     back = replace(there, items=(replace(there.items[0], drawn=replace(placed, mirrored=True)),))
     one, other = painted([there, back], 96, 96)
     assert torch.allclose(one, other.flip(-1), atol=2 / 255)

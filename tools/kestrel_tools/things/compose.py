@@ -10,13 +10,16 @@ from kestrel_tools.scenes import world as shapes
 from kestrel_tools.scenes.world import COLOUR_NAMES, SHAPES, Background, Box, Rgb
 
 from .atlas import Atlas, Sprites
+from .decor import draw_decor, draw_sign, grounds_of, moved, reach_of_mark
 from .lettering import least_height, line_at, printed_text, reach_of
-from .scene import MOST_ITEMS, MOST_SHAPES, Item, Line, Placed, Points, Scene, unit_of
+from .scene import MOST_ITEMS, MOST_SHAPES, Item, Line, Mark, Placed, Points, Scene, unit_of
 
 LEAST_RADIUS = 11.0  # of a thing, in pixels
 OVERLAP = 0.22  # how much of a thing's box the box of another may cover
 GAP = 0.01
 MOST_LINES = 3
+DECORATED = 0.4  # of all scenes
+ON_A_SIGN = 0.35  # of what is printed
 
 # How many things a scene has: few more often than many.
 COUNTS = (2, 11, 12, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3)
@@ -67,15 +70,22 @@ def draw_scene(
 ) -> Scene:
     """All is legible at `pixels` (height, width), the size the encoder will see."""
     unit, background = unit_of(aspect), shapes.draw_background(rng)
+    marks = draw_decor(rng, unit) if rng.random() < DECORATED else ()
+    grounds = grounds_of(background, marks)
     room = Room(OVERLAP if rng.random() < 0.3 else 0.0)
     [num_lines] = rng.choices(range(MOST_LINES + 1), (48, 40, 9, 3))
-    lines = [_line(rng, atlas, unit, background, room, pixels) for _ in range(num_lines)]
-    items = _items(rng, atlas.sprites, unit, background, room, pixels, most)
+    found = [_line(rng, atlas, unit, grounds, room, pixels) for _ in range(num_lines)]
+    lines, panels = (
+        [line for line, _ in filter(None, found)],
+        sum((sign for _, sign in filter(None, found)), ()),
+    )
+    items = _items(rng, atlas.sprites, unit, grounds, room, pixels, most)
     return Scene(
         aspect,
         background,
         tuple(sorted(items, key=lambda item: item.centre)),
-        tuple(sorted((line for line in lines if line), key=lambda line: line.centre[::-1])),
+        tuple(sorted(lines, key=lambda line: line.centre[::-1])),
+        (marks if items or lines else ()) + panels,  # what has nothing else in it is an empty picture
     )
 
 
@@ -83,7 +93,7 @@ def _items(
     rng: Random,
     sprites: Sprites,
     unit: tuple[float, float],
-    background: Background,
+    grounds: Sequence[Background],
     room: Room,
     pixels: tuple[int, int],
     most: int,
@@ -93,7 +103,7 @@ def _items(
     # Few different things in a scene make it worth learning to count.
     [variety] = rng.choices((1, 2, 3, len(names)), (8, 15, 17, 60))
     names = rng.sample(names, min(variety, len(names)))
-    [share_of_shapes] = rng.choices((0.0, 0.35, 1.0), (68, 20, 12))
+    [share_of_shapes] = rng.choices((0.0, 0.35, 1.0), (68, 20, 12)) if len(grounds) == 1 else (0.0,)
     shorter = min(unit[0] * pixels[1], unit[1] * pixels[0])
     largest = 0.45 if count <= 2 else 0.3 if count <= 4 else 0.2 if count <= 8 else 0.16
     edges = rng.random() < 0.3
@@ -101,21 +111,26 @@ def _items(
     for _ in range(count):
         item: Item | None
         if rng.random() < share_of_shapes and sum(item.is_shape for item in items) < MOST_SHAPES:
-            item = _shape(rng, unit, background, room, shapes.LEAST_RADIUS / shorter, largest, edges)
+            item = _shape(rng, unit, grounds[0], room, shapes.LEAST_RADIUS / shorter, largest, edges)
         else:
             least = max(0.06, min(LEAST_RADIUS / shorter, 0.12))
-            index = _visible(rng, sprites, sprites.by_name[rng.choice(names)], background)
+            index = _visible(rng, sprites, sprites.by_name[rng.choice(names)], grounds)
             item = None if index is None else _thing(rng, sprites, index, unit, room, least, largest)
         if item is not None:
             items.append(item)
     return items
 
 
-def _visible(rng: Random, sprites: Sprites, indices: Sequence[int], background: Background) -> int | None:
-    """One of the sprites that stands out from the ground, if one is soon found."""
+def _visible(
+    rng: Random, sprites: Sprites, indices: Sequence[int], grounds: Sequence[Background]
+) -> int | None:
+    """One of the sprites that stands out from the ground and what is on it, if one is soon found."""
     for index in rng.sample(indices, min(3, len(indices))):
         red, green, blue = sprites.means[index].tolist()
-        if shapes.stands_out((red, green, blue), background, 0.2):
+        mean = red, green, blue
+        if shapes.stands_out(mean, grounds[0], 0.2) and all(
+            shapes.stands_out(mean, other, 0.12) for other in grounds[1:]
+        ):
             return index
     return None
 
@@ -168,32 +183,41 @@ def _line(
     rng: Random,
     atlas: Atlas,
     unit: tuple[float, float],
-    background: Background,
+    grounds: Sequence[Background],
     room: Room,
     pixels: tuple[int, int],
-) -> Line | None:
+) -> tuple[Line, tuple[Mark, ...]] | None:
+    """Print, and the sign it is on, if it is on one."""
     text, font = printed_text(rng), rng.randrange(len(atlas.fonts))
     least = least_height(unit, pixels)
     height = max(least, rng.uniform(0.14, 0.42))
     angle = max(-0.3, min(0.3, rng.gauss(0, 0.1))) if rng.random() < 0.35 else 0.0
     low, high = reach_of(atlas.fonts, font, text, height, angle, unit)
     height *= min(1.0, float(0.94 / (high - low).max()))
-    rgb = ink_colour(rng, background)
+    sign = draw_sign(rng) if rng.random() < ON_A_SIGN else None
+    rgb = ink_colour(rng, *(grounds if sign is None else [sign.ground]))
     if height < least or rgb is None:
         return None
+    flat = reach_of(atlas.fonts, font, text, height, 0.0, unit)
+    panel = () if sign is None else sign.around(*flat, angle, unit, rgb)
     low, high = reach_of(atlas.fonts, font, text, height, angle, unit)
-    place = room.place(rng, low, high, soft=False)
+    outer = [(low, high), *(reach_of_mark(mark, unit) for mark in panel)]
+    furthest = np.min([low for low, _ in outer], 0), np.max([high for _, high in outer], 0)
+    place = room.place(rng, *furthest, soft=False)
     if place is None:
         return None
-    return line_at(atlas.fonts, text, font, height, rgb, unit, place[2][:2], (0.0, 0.0), angle)
+    x, y, _ = place
+    corner = (x + float(low[0]), y + float(low[1]))
+    line = line_at(atlas.fonts, text, font, height, rgb, unit, corner, (0.0, 0.0), angle)
+    return line, tuple(moved(mark, x, y) for mark in panel)
 
 
-def ink_colour(rng: Random, background: Background) -> Rgb | None:
-    """Dark, light or some colour, as long as it stands out."""
-    plain: Rgb = (0.03, 0.03, 0.03) if sum(background.first) > 1.5 else (0.98, 0.98, 0.98)
+def ink_colour(rng: Random, *grounds: Background) -> Rgb | None:
+    """Dark, light or some colour, as long as it stands out from all of them."""
+    plain: Rgb = (0.03, 0.03, 0.03) if sum(grounds[0].first) > 1.5 else (0.98, 0.98, 0.98)
     shades: list[Rgb] = [shapes.draw_shade(rng, name) for name in rng.sample(COLOUR_NAMES, 4)]
     candidates: list[Rgb] = [*(shades if rng.random() < 0.5 else []), plain]
     for rgb in candidates:
-        if shapes.stands_out(rgb, background, 0.6):
+        if all(shapes.stands_out(rgb, ground, 0.6) for ground in grounds):
             return rgb
     return None

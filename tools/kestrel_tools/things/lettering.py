@@ -39,14 +39,18 @@ year yellow yes young your zebra zero zone zoo
 
 
 def printed_text(rng: Random) -> str:
-    """Words in every case, two together, numbers, prices, times, and letters that make no word."""
-    [kind] = rng.choices(("word", "two words", "number", "sign", "letters"), (46, 12, 20, 8, 14))
+    """Words in every case, several together, numbers, prices, times, and letters that make no word."""
+    [kind] = rng.choices(("word", "words", "number", "sign", "letters"), (37, 27, 17, 8, 11))
     match kind:
         case "word":
             return cased(rng, rng.choice(WORDS))
-        case "two words":
-            text = cased(rng, f"{rng.choice(WORDS)} {rng.choice(WORDS)}")
-            return text if len(text) <= MOST_LETTERS else text.split()[0]
+        case "words":
+            several = [rng.choice(WORDS) for _ in range(rng.choice((2, 2, 2, 3)))]
+            if rng.random() < 0.12:
+                several[-1] = str(rng.randrange(100))
+            while len(" ".join(several)) > MOST_LETTERS:
+                several.pop()
+            return cased(rng, " ".join(several))
         case "number":
             return str(rng.randrange(10 ** rng.randint(1, 4)))
         case "sign":

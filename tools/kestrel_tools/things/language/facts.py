@@ -195,7 +195,7 @@ def absent(rng: Random, scene: Scene, kind: str) -> Fact | None:
 
 def ground(rng: Random, scene: Scene) -> Fact | None:
     background = scene.background
-    if background.kind not in ("plain", "noise"):
+    if background.kind not in ("plain", "noise") or scene.marks:
         return None
     [name] = colours_of(np.array([background.first]))
     return Fact("ground", asked(rng, "ground"), str(name)) if name else None

@@ -9,6 +9,7 @@ from kestrel_tools.things.scene import Item, Scene
 
 EVERYTHING: tuple[tuple[str, str], ...] = (("thing", "things"), ("object", "objects"), ("item", "items"))
 SHAPE_WORDS = ("shape", "shapes")
+LANDSCAPE = ("road", "river", "mountain", "beach", "table")  # what hills and bands may be taken for
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,8 @@ def stranger(rng: Random, scene: Scene) -> Wanted:
     """Something that is in no picture of this world: a known word, or random letters."""
     if rng.random() < 0.85:
         word = rng.choice(STRANGERS)
-        if any(disputed(item.known_as, word) for item in scene.items):
+        landscape = bool(scene.marks) and word in LANDSCAPE
+        if landscape or any(disputed(item.known_as, word) for item in scene.items):
             word = "bridge"
     else:
         word = "".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=rng.randint(3, 7)))
