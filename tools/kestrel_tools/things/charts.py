@@ -15,6 +15,7 @@ from .subjects import draw_subject
 
 MOST_BARS = 7
 LEAST_BARS = 2
+BOTH = 0.15  # of the charts with printed values have an axis too
 APART = 0.06  # of the largest value, that the two largest and the two smallest must differ by
 
 
@@ -141,13 +142,17 @@ class _Drawing:
     ) -> None:
         self._marks.append(Mark(start, end, width, False, rgb))
 
+    def _headroom(self, most: int) -> float:
+        """Where nothing says how long a bar may be, the longest need not reach the end."""
+        return most * (self._rng.uniform(1.0, 1.4) if self._rng.random() < 0.5 else 1.0)
+
     def _ticks(self, most: int) -> list[int]:
         step = next(step for step in (1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500) if most / step <= 5)
         return list(range(0, most + step, step))
 
     def _columns(self, kind: str, labels: list[str], values: list[int], printed: bool) -> list[Box] | None:
         """Upright bars, or dots joined by a line."""
-        ticks = [] if printed else self._ticks(max(values))
+        ticks = [] if printed and self._rng.random() > BOTH else self._ticks(max(values))
         if ticks:
             self._left += max(self._width(str(tick)) for tick in ticks) + 0.03
         letter = self._height * self._unit[1] * 0.6
@@ -156,7 +161,7 @@ class _Drawing:
         room, depth = (self._right - self._left) / len(labels), self._bottom - self._top
         if room < max(map(self._width, labels)) + 0.01 or depth < 0.25:
             return None
-        top_value = max(ticks) if ticks else max(values)
+        top_value = max(ticks) if ticks else self._headroom(max(values))
         colours = self._colours(len(labels))
         if colours is None:
             return None
@@ -168,6 +173,11 @@ class _Drawing:
             self._line_mark((self._left, y), (self._right, y), 0.003, self._faint)
         if self._rng.random() < 0.85:
             self._line_mark((self._left, self._bottom), (self._right, self._bottom), 0.006, self._ink)
+        if self._rng.random() < 0.4:
+            self._line_mark((self._left, self._top), (self._left, self._bottom), 0.006, self._ink)
+        if self._rng.random() < 0.1:  # a frame
+            self._line_mark((self._left, self._top), (self._right, self._top), 0.004, self._ink)
+            self._line_mark((self._right, self._top), (self._right, self._bottom), 0.004, self._ink)
         tops = [(x, self._bottom - height) for x, height in zip(middles, heights, strict=True)]
         boxes = self._draw_bars(tops, room, colours) if kind == "bar" else self._draw_line(tops, colours[0])
         for at, (label, value, (x, y), box) in enumerate(zip(labels, values, tops, boxes, strict=True)):
@@ -196,7 +206,7 @@ class _Drawing:
 
     def _bars(self, labels: list[str], values: list[int], printed: bool) -> list[Box] | None:
         """Bars that lie, each behind its label."""
-        ticks = [] if printed else self._ticks(max(values))
+        ticks = [] if printed and self._rng.random() > BOTH else self._ticks(max(values))
         self._left += max(map(self._width, labels)) + 0.02
         last = max(self._width(str(value)) for value in values) + 0.03
         self._right -= last if printed else last / 2
@@ -206,7 +216,9 @@ class _Drawing:
         colours = self._colours(len(labels))
         if length < 0.25 or colours is None or room < 0.7 * self._height * self._unit[1]:
             return None
-        top_value = max(ticks) if ticks else max(values)
+        top_value = max(ticks) if ticks else self._headroom(max(values))
+        if self._rng.random() < 0.5:
+            self._line_mark((self._left, self._top), (self._left, self._bottom), 0.006, self._ink)
         for tick in ticks:
             x = self._left + length * tick / top_value
             self._text(str(tick), (x, self._bottom + 0.02), (0.5, 0.0))

@@ -4,6 +4,8 @@ from functools import cache
 from random import Random
 from typing import NamedTuple
 
+from .lettering import WORDS, cased
+
 # The tokenizer is made with these labels and titles; more follow below.
 LABELS: tuple[tuple[str, ...], ...] = (
     ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"),
@@ -168,16 +170,32 @@ TOPICS = (
     ),
 )  # fmt: skip
 TITLED = 0.55  # of all charts
+ANY_WORDS = 0.3
+MOST_WORDS, LONGEST_WORD = 8, 8
 
 
 def draw_subject(rng: Random) -> tuple[str, tuple[str, ...]]:
-    """A title, or none, and labels of which some are shown; the two often suit each other."""
+    """A title, or none, and labels of which some are shown; the two often suit each other.
+
+    Some labels are words of no family: with these lists alone a model guesses from the first letter.
+    """
+    if rng.random() < ANY_WORDS:
+        title = rng.choice((*TITLES, *(cased(rng, rng.choice(WORDS)) for _ in TITLES)))
+        return title if rng.random() < TITLED else "", _some_words(rng)
     if rng.random() > TITLED:
         return "", rng.choice(LABELS) if rng.random() < 0.5 else rng.choice(MORE_LABELS)[1]
     if rng.random() < 0.3:
         return rng.choice(TITLES), rng.choice(LABELS)
     topic = rng.choice(TOPICS)
     return rng.choice(topic.titles), rng.choice(labels_of(rng.choice(topic.families)))
+
+
+def _some_words(rng: Random) -> tuple[str, ...]:
+    words = rng.sample(WORDS, 2 * MOST_WORDS)
+    case = rng.choice((str.title, str.title, str.lower, str.upper))
+    return tuple(word for word in map(case, words) if len(word) <= LONGEST_WORD and not family_of(word))[
+        :MOST_WORDS
+    ]
 
 
 @cache
