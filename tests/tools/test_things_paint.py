@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from random import Random
+from string import ascii_lowercase, ascii_uppercase
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from torch import Tensor
 from kestrel_tools.scenes import render
 from kestrel_tools.scenes.world import Background, Box
 from kestrel_tools.things import paint
+from kestrel_tools.things.atlas import CHARACTERS
 from kestrel_tools.things.charts import draw_chart
 from kestrel_tools.things.compose import apart, draw_scene, shared
 from kestrel_tools.things.lettering import line_at
@@ -41,6 +43,15 @@ def touched(picture: Tensor, ground: tuple[float, float, float], least: float = 
         float(columns[-1] + 1) / width,
         float(rows[-1] + 1) / height,
     )
+
+
+def test_a_typeface_without_small_letters_prints_capitals() -> None:
+    fonts, small = ATLAS.fonts, [CHARACTERS.index(letter) for letter in ascii_lowercase]
+    pixels = fonts.pixels.copy()
+    pixels[:, small] = 255 - pixels[:, [CHARACTERS.index(letter) for letter in ascii_uppercase]]
+    assert replace(fonts, pixels=pixels).shown(0, "Ice cream 5") == "Ice cream 5"
+    pixels[:, small] = 255 - pixels[:, small]
+    assert replace(fonts, pixels=pixels).shown(0, "Ice cream 5") == "ICE CREAM 5"
 
 
 def scenes_of(count: int, aspect: float, seed: int = 0) -> list[Scene]:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from string import ascii_lowercase, ascii_uppercase
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,6 +85,18 @@ class Fonts:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    @cached_property
+    def _has_capitals_alone(self) -> tuple[bool, ...]:
+        small, large = (
+            [CHARACTERS.index(letter) for letter in alphabet]
+            for alphabet in (ascii_lowercase, ascii_uppercase)
+        )
+        return tuple(bool(np.array_equal(face[small], face[large])) for face in self.pixels)
+
+    def shown(self, font: int, text: str) -> str:
+        """The text as it is seen: some typefaces draw small letters as capitals."""
+        return text.upper() if self._has_capitals_alone[font] else text
 
     def only(self, wanted: Sequence[str]) -> "Fonts":
         indices = [index for index, name in enumerate(self.names) if name in wanted]

@@ -79,6 +79,8 @@ class _Drawing:
         flat = kind == "bar" and rng.random() < 0.3
         printed = rng.random() < 0.65
         title, family = draw_subject(rng)
+        title = self._fonts.shown(self._font, title)
+        family = tuple(self._fonts.shown(self._font, label) for label in family)
         if title and not self._put_title(title):
             return None
         labels = self._labels(family, flat)

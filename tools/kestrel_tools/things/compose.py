@@ -189,6 +189,7 @@ def _line(
 ) -> tuple[Line, tuple[Mark, ...]] | None:
     """Print, and the sign it is on, if it is on one."""
     text, font = printed_text(rng), rng.randrange(len(atlas.fonts))
+    text = atlas.fonts.shown(font, text)
     least = least_height(unit, pixels)
     height = max(least, rng.uniform(0.14, 0.42))
     angle = max(-0.3, min(0.3, rng.gauss(0, 0.1))) if rng.random() < 0.35 else 0.0
