@@ -43,7 +43,7 @@ def _restyled(sprites: Sprites, seed: int, turn: int) -> Sprites:
     levels = np.rint(np.clip(np.minimum(colours, alpha), 0, 1) * 255).astype(np.uint8)
     pixels = np.concatenate((levels, bent.pixels[..., 3:]), axis=-1)
     names = tuple(
-        main_colour(one) if changed else kept
+        main_colour(one[::2, ::2]) if changed else kept  # a quarter of the pixels tells it as well
         for one, changed, kept in zip(pixels, shaded, sprites.colours, strict=True)
     )
     return replace(bent, colours=names, pixels=pixels)

@@ -23,7 +23,7 @@ def test_colours_stay_within_what_is_covered_and_are_named_as_drawn() -> None:
     assert np.all(STYLED.pixels[..., :3] <= STYLED.pixels[..., 3:])
     for index in range(len(SPRITES), len(STYLED)):
         assert STYLED.colours[index] in (
-            main_colour(STYLED.pixels[index]),
+            main_colour(STYLED.pixels[index][::2, ::2]),
             SPRITES.colours[index % len(SPRITES)],
         )
 
