@@ -24,35 +24,43 @@ HEAD_DIM = tiny_config(2).text.head_dim
 CUDA = torch.device("cuda")
 
 
-def begun(flashinfer: str = "auto", stored: torch.dtype | None = None) -> Compiler:
+def begun(flashinfer: str = "auto", stored: torch.dtype | None = None, late: bool = True) -> Compiler:
     config = tiny_config(2).text
-    compiler = choose.prepare_flashinfer(config, CUDA, torch.float32, flashinfer, stored)
+    compiler = choose.prepare_flashinfer(config, CUDA, torch.float32, flashinfer, stored, late)
     assert compiler is not None
     return compiler
 
 
 @pytest.mark.parametrize(
-    ("flashinfer", "stored", "is_together"),
-    [("auto", None, False), ("required", None, True), ("auto", FLOAT8, True)],
+    ("flashinfer", "stored", "late", "is_together"),
+    [
+        ("auto", None, True, False),
+        ("auto", None, False, True),
+        ("required", None, True, True),
+        ("auto", FLOAT8, True, True),
+    ],
 )
 def test_it_is_compiled_ahead_of_its_use_and_only_once(
-    jit: FlashInferJit, flashinfer: str, stored: torch.dtype | None, is_together: bool
+    jit: FlashInferJit, flashinfer: str, stored: torch.dtype | None, late: bool, is_together: bool
 ) -> None:
     dtypes, dim = f"torch.float32 {stored or torch.float32} torch.float32 torch.int32", HEAD_DIM
     numbers = f"{dtypes} {dim} {dim} 0 False False"
     for at_once in (2, 0):
         jit.calls.clear()
-        begun(flashinfer, stored).join()
+        begun(flashinfer, stored, late).join()
         together = [f"compile {at_once} together"] if is_together else []
         assert jit.calls == [*together, f"load decode {numbers}", f"load prefill fa2 {numbers} False"]
 
 
-@pytest.mark.parametrize(("flashinfer", "stored"), [("required", None), ("auto", FLOAT8)])
-def test_where_nothing_else_may_serve_both_are_waited_for(
-    jit: FlashInferJit, flashinfer: str, stored: torch.dtype | None
+@pytest.mark.parametrize(
+    ("flashinfer", "stored", "may_be_late"),
+    [("required", None, True), ("auto", FLOAT8, True), ("auto", None, False)],
+)
+def test_both_are_waited_for_at_a_whole_start_and_where_nothing_else_may_serve(
+    jit: FlashInferJit, flashinfer: str, stored: torch.dtype | None, may_be_late: bool
 ) -> None:
     jit.released.clear()
-    compiler = begun(flashinfer, stored)
+    compiler = begun(flashinfer, stored, may_be_late)
     assert not compiler.ready
     jit.released.set()
     compiler.wait()
