@@ -12,6 +12,8 @@ from fake_flashinfer import FlashInferJit, Prefill
 from storms import NUM_PAGES, Pictures, Storm
 from tiny import tiny_config, tiny_model
 
+from kestrel_core import build
+from kestrel_core.config import RuntimeConfig
 from kestrel_core.loop.step import StepPlan
 from kestrel_core.moondream.ops.plain import FLOAT8
 from kestrel_core.runtime.attention import choose
@@ -190,3 +192,24 @@ def test_prefills_that_fail_late_leave_large_steps_to_sdpa(
         "large steps are computed without FlashInfer, span by span: RuntimeError"
     )
     assert ("there is no nvcc" in record.message) == (broken == "compiler")
+
+
+@pytest.mark.parametrize("quick", [False, True])
+def test_it_is_compiled_from_before_weights_are_loaded(quick: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    order, compiler, load = list[object](), object(), build._load
+
+    def prepare(*of: Any) -> object:
+        order.append(of[-1])  # whether prefills may follow
+        return compiler
+
+    def load_later(*of: Any) -> build.LoadedModel:
+        order.append("weights")
+        return load(*of)
+
+    monkeypatch.setattr(build, "prepare_flashinfer", prepare)
+    monkeypatch.setattr(build, "_load", load_later)
+    model = build.open_model(RuntimeConfig(model="moondream-tiny", device="cpu", quick_start=quick))
+    assert order == [quick, "weights"] and model.flashinfer is compiler
+    order.clear()
+    plain = RuntimeConfig(model="moondream-tiny", device="cpu", runtime="torch", quick_start=quick)
+    assert build.open_model(plain).flashinfer is None and order == ["weights"]
