@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from threading import Thread
 
 import torch
 
@@ -44,6 +43,7 @@ from kestrel_core.protocol.errors import InvalidRequest
 from kestrel_core.protocol.limits import InputLimits
 from kestrel_core.running import Engine as Engine
 from kestrel_core.runtime.attention.choose import prepare_flashinfer
+from kestrel_core.runtime.attention.late_prefills import Compiler
 from kestrel_core.runtime.compiled import use_cache_folder
 from kestrel_core.runtime.cpu import cpu_threads
 from kestrel_core.runtime.cuda_runtime import CudaRuntime
@@ -78,7 +78,7 @@ class LoadedModel:
     device: torch.device
     folder: Path | None = None  # of the checkpoint
     quantize: str = "off"  # int4: it is packed; on a CPU fp8 or int4: its weights are rounded
-    flashinfer: Thread | None = None  # compiles it, where that was begun already
+    flashinfer: Compiler | None = None  # compiles it, where that was begun already
 
     @cached_property
     def fast_paths(self) -> FastPaths:
@@ -247,10 +247,10 @@ def _runtime(
         encoder.warm_up()  # before the KV cache, which gets what is left
         timeline.mark("vision graphs")
     if model.flashinfer is not None:
-        if model.flashinfer.is_alive() and forward is not None:
+        if not model.flashinfer.ready and forward is not None:
             compile_text(forward, network, page_size, kv_float8)  # in the time that there is
             timeline.mark("text kernels")
-        model.flashinfer.join()
+        model.flashinfer.wait()
         timeline.mark("FlashInfer's compiler")
     if on_cuda:
         stored = network.text.wte.dtype if kv_float8 is None else FLOAT8
@@ -276,6 +276,7 @@ def _runtime(
         overlaps=overlaps is not False,
         stacks=stacks,
         kv_float8=kv_float8,
+        compiler=model.flashinfer,
     )
     timeline.mark("FlashInfer")
     return runtime
@@ -309,10 +310,11 @@ def open_model(
     known = MODELS.get(config.model)
     default = known.config if known else None
     flashinfer = None
-    if config.quick_start and config.runtime == "auto":
+    if config.runtime == "auto":
         text = (default or MOONDREAM2).text  # a guess where the checkpoint is another's; it costs nothing
         stored = FLOAT8 if config.kv_dtype == "fp8" else None
-        flashinfer = prepare_flashinfer(text, device, dtype, config.flashinfer, stored)
+        late = config.quick_start
+        flashinfer = prepare_flashinfer(text, device, dtype, config.flashinfer, stored, late)
     if device.type == "cuda":
         torch.zeros(1, device=device)
     timeline.mark("device")

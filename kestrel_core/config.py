@@ -87,7 +87,8 @@ class RuntimeConfig:
     )
     quick_start: bool = _option(
         False,
-        "compile FlashInfer beside all else, and capture most graphs after the start, in idle moments (CUDA)",
+        "capture most graphs after the start, in idle moments, and compile FlashInfer's kernels for large "
+        "steps while requests are served (CUDA)",
     )
     cache_folder: str | None = _option(
         None,

@@ -26,6 +26,7 @@ from kestrel_core.moondream.text import Forward
 from kestrel_core.runtime.adapters.loading import AdapterLoading, room_for_adapters
 from kestrel_core.runtime.adapters.rows import TiledRows, has_adapters
 from kestrel_core.runtime.attention.choose import choose_attention
+from kestrel_core.runtime.attention.late_prefills import Compiler
 from kestrel_core.runtime.attention.protocol import DecodeRows, SpanRows, beside_images
 from kestrel_core.runtime.buckets import Bucket, find_bucket, first_steps, most_rows, small_steps
 from kestrel_core.runtime.feeds import Feeds
@@ -69,10 +70,12 @@ class CudaRuntime:
         overlaps: bool = True,
         stacks: Stacks | None = None,
         kv_float8: Sequence[KVScales] | None = None,
+        compiler: Compiler | None = None,
     ) -> None:
         """`forward` computes what `model.text` does, faster. Without `graphs` nothing is captured.
 
         Without `stacks` there are no adapters, without `kv_float8` the KV cache is as wide as the weights.
+        The `compiler` is FlashInfer's, where it was begun already.
         """
         weight, config = model.text.wte, model.config.text
         self.overlaps = overlaps
@@ -84,7 +87,9 @@ class CudaRuntime:
         self._on_cuda = weight.is_cuda
         self._prefix = model.config.image_prefix_length
         self._kv_cache = KVCache(config, num_pages, page_size, weight.device, weight.dtype, kv_float8)
-        self._attention = choose_attention(self._kv_cache, config, max_context, flashinfer, decode_kernels)
+        self._attention = choose_attention(
+            self._kv_cache, config, max_context, flashinfer, decode_kernels, compiler
+        )
         self._page_tables = PageTables(page_size)
         self._graphs = graphs
         self._max_captured = self._attention.max_captured if graphs is not None else 0

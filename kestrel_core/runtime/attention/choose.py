@@ -2,14 +2,15 @@
 
 import logging
 from collections.abc import Callable
-from threading import Thread
 
 import torch
 
 from kestrel_core.moondream.config import TextConfig
 from kestrel_core.moondream.ops.choose import launches_early
 from kestrel_core.protocol.errors import EngineFailed
+from kestrel_core.runtime.attention.late_prefills import Compiler, LatePrefills, Modules
 from kestrel_core.runtime.attention.protocol import PagedAttention
+from kestrel_core.runtime.attention.sdpa import PagedSdpaAttention
 from kestrel_core.runtime.attention.trial import Trial
 from kestrel_core.runtime.kv_cache import KVCache
 
@@ -17,10 +18,18 @@ log = logging.getLogger("kestrel")
 
 
 def choose_attention(
-    kv_cache: KVCache, config: TextConfig, max_context: int, flashinfer: str, decode_kernels: str = "off"
+    kv_cache: KVCache,
+    config: TextConfig,
+    max_context: int,
+    flashinfer: str,
+    decode_kernels: str = "off",
+    compiler: Compiler | None = None,
 ) -> PagedAttention:
-    """The one for many rows and spans, and before it ours for few, unless `decode_kernels` is off."""
-    chosen = _choose_for_many(kv_cache, config, max_context, flashinfer)
+    """The one for many rows and spans, and before it ours for few, unless `decode_kernels` is off.
+
+    A `compiler` of FlashInfer, where there is one, was waited for.
+    """
+    chosen = _choose_for_many(kv_cache, config, max_context, flashinfer, compiler)
     if decode_kernels == "off" or not kv_cache.k.is_cuda:
         return chosen
     try:
@@ -36,7 +45,7 @@ def choose_attention(
 
 
 def _choose_for_many(
-    kv_cache: KVCache, config: TextConfig, max_context: int, flashinfer: str
+    kv_cache: KVCache, config: TextConfig, max_context: int, flashinfer: str, compiler: Compiler | None
 ) -> PagedAttention:
     """FlashInfer's where it runs; else SDPA, with a warning that says what it costs.
 
@@ -47,8 +56,13 @@ def _choose_for_many(
         try:
             from kestrel_core.runtime.attention.flashinfer import FlashInferAttention
 
+            kind = config.head_dim, kv_cache.dtype, kv_cache.k.dtype
+            late = compiler if compiler is not None and compiler.still_compiles_prefills(kind) else None
             unpacks = kv_cache.is_float8 and not _prefills_float8(FlashInferAttention, kv_cache, config)
             attention = FlashInferAttention(kv_cache, config, unpacks)
+            if late is not None:
+                attention.try_out_decodes()
+                return LatePrefills(attention, PagedSdpaAttention(kv_cache, max_context), late)
             attention.try_out()
             return attention
         except Exception as error:  # not installed, or no compiler for its kernels
@@ -61,8 +75,6 @@ def _choose_for_many(
             "layer, several times the memory traffic of a decode step, and mixed steps go span by span",
             reason,
         )
-    from kestrel_core.runtime.attention.sdpa import PagedSdpaAttention
-
     return PagedSdpaAttention(kv_cache, max_context)
 
 
@@ -88,25 +100,24 @@ def prepare_flashinfer(
     dtype: torch.dtype,
     flashinfer: str,
     stored: torch.dtype | None = None,
-) -> Thread | None:
+    late: bool = False,
+) -> Compiler | None:
     """A thread that imports FlashInfer and compiles its kernels, while weights are loaded; None where it will
-    not be used. `stored` is the KV cache's dtype, where it is another. `choose_attention` may be called once
-    the thread has ended, and says what went wrong.
+    not be used. `stored` is the KV cache's dtype, where it is another. `late`: prefills may follow later.
     """
     if _reason_against_flashinfer(device, dtype, config, flashinfer) is not None:
         return None
+    kind = config.head_dim, dtype, stored or dtype
 
-    def prepare() -> None:
-        try:
-            from kestrel_core.runtime.attention.flashinfer import compile_modules
+    def make() -> Modules:
+        from kestrel_core.runtime.attention.flashinfer import FlashInferModules
 
-            compile_modules(config.head_dim, dtype, stored or dtype)
-        except Exception as error:
-            log.debug("FlashInfer is not compiled ahead: %s", error)
+        return FlashInferModules(*kind)
 
-    thread = Thread(target=prepare, name="kestrel-flashinfer", daemon=True)
-    thread.start()
-    return thread
+    # Where it is required, nothing else may serve, and in float8 prefills are tried out before they are used.
+    compiler = Compiler(make, kind, late and flashinfer == "auto" and stored in (None, dtype))
+    compiler.start()
+    return compiler
 
 
 def _reason_against_flashinfer(

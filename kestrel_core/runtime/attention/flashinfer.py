@@ -6,12 +6,14 @@ only when that copy is done, so each wrapper has an event that tells.
 Keys and values in float8 are read as they are stored, by queries of 16 bits.
 """
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
 import torch
 from flashinfer import BatchDecodeWithPagedKVCacheWrapper, BatchPrefillWithPagedKVCacheWrapper
+from flashinfer.decode import get_batch_decode_module
+from flashinfer.jit import build_jit_specs, gen_batch_decode_module, gen_batch_prefill_module
+from flashinfer.prefill import get_batch_prefill_module
 from torch import Tensor
 
 from kestrel_core.loop.step import Running, Span
@@ -67,20 +69,34 @@ class FlashInferAttention:
         return CachedAttend(self._pages.kv_cache, rows.cells, read)
 
     def try_out(self) -> None:
-        """Compute one position of each kind on page 0. FlashInfer compiles its kernels here, or fails to."""
-        heads, kv_heads, head_dim, _ = self._pages.shape
-        kv_cache = self._pages.kv_cache
-        like = torch.empty(0, dtype=kv_cache.dtype, device=kv_cache.k.device)
-        q, new = like.new_zeros((2, heads, head_dim)), like.new_zeros((2, kv_heads, head_dim))
-        zeros, ones = like.new_zeros(2, dtype=torch.int32), np.ones(2, np.int32)
-        ends = np.arange(3, dtype=np.int32)
-        indptr = torch.from_numpy(ends).to(like.device)
+        """Compute positions on page 0. FlashInfer compiles its kernels here, or fails to."""
+        self.try_out_decodes()
+        self.try_out_spans()
+
+    def try_out_decodes(self) -> None:
+        zeros, ends = self._zeros(2).int(), np.arange(3, dtype=np.int32)
+        indptr = torch.from_numpy(ends).to(zeros.device)
         decode = self.for_decode(DecodeRows(zeros.long(), indptr, zeros, zeros + 1), captured=False)
         decode.plan(ends)
-        decode.begin()(0, q, new, new)
-        rows = SpanRows([Span(Running(0, [0]), 0, 1, None)] * 2, 1, ends, ends, ones, zeros, zeros.long())
-        self.for_spans(rows)(0, q, new, new)
-        torch.cuda.synchronize(like.device)
+        self._compute(decode.begin())
+
+    def try_out_spans(self) -> None:
+        """One position of each kind."""
+        zeros, ends = self._zeros(2).int(), np.arange(3, dtype=np.int32)
+        spans = [Span(Running(0, [0]), 0, 1, None)] * 2
+        self._compute(
+            self.for_spans(SpanRows(spans, 1, ends, ends, np.ones(2, np.int32), zeros, zeros.long()))
+        )
+
+    def _compute(self, attend: Attend) -> None:
+        heads, kv_heads, head_dim, _ = self._pages.shape
+        new = self._zeros(2, kv_heads, head_dim)
+        attend(0, self._zeros(2, heads, head_dim), new, new)
+        torch.cuda.synchronize(new.device)
+
+    def _zeros(self, *shape: int) -> Tensor:
+        kv_cache = self._pages.kv_cache
+        return torch.zeros(shape, dtype=kv_cache.dtype, device=kv_cache.k.device)
 
 
 class Pages:
@@ -190,16 +206,24 @@ class FlashInferDecode:
         return out
 
 
-def compile_modules(head_dim: int, dtype: torch.dtype, stored: torch.dtype) -> None:
-    """Compile what `FlashInferAttention` loads, decodes and prefills side by side. No device is used.
+class FlashInferModules:
+    """See `Modules`. FlashInfer takes a lock for each, so other processes may do the same."""
 
-    Each takes a lock of FlashInfer's, so other processes may do the same.
-    """
-    from flashinfer.jit import gen_batch_decode_module, gen_batch_prefill_module
+    def __init__(self, head_dim: int, dtype: torch.dtype, stored: torch.dtype) -> None:
+        # Queries, keys and results, then page tables; no positions, no window, no cap on the logits.
+        self._decodes = (dtype, stored, dtype, torch.int32, head_dim, head_dim, 0, False, False)
+        self._prefills = (BACKEND, *self._decodes, False)
 
-    # Queries, keys and results, then page tables; no positions, no window, no cap on the logits.
-    kind = (dtype, stored, dtype, torch.int32, head_dim, head_dim, 0, False, False)
-    specs = (gen_batch_decode_module(*kind), gen_batch_prefill_module(BACKEND, *kind, False))
-    missing = [spec for spec in specs if not spec.is_aot and not spec.jit_library_path.exists()]
-    with ThreadPoolExecutor(len(specs)) as threads:
-        list(threads.map(lambda spec: spec.build(verbose=False), missing))
+    def compile_together(self) -> None:
+        """By one ninja: two in one folder spoil the record that they share, and loading compiles again."""
+        specs = (gen_batch_decode_module(*self._decodes), gen_batch_prefill_module(*self._prefills))
+        build_jit_specs([spec for spec in specs if not spec.is_compiled])
+
+    def load_decodes(self) -> None:
+        get_batch_decode_module(*self._decodes)  # which keeps it for the wrappers, as the next does
+
+    def has_prefills(self) -> bool:
+        return bool(gen_batch_prefill_module(*self._prefills).is_compiled)
+
+    def load_prefills(self) -> None:
+        get_batch_prefill_module(*self._prefills)

@@ -195,6 +195,7 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
             Column("ready_s", "ready", ",.2f"),
             Column("first_answer_s", "first answer", ",.2f"),
             Column("captured_s", "all captured", ",.2f"),
+            Column("compiled_s", "all compiled", ",.2f"),
             Column("put_off", "captured later", COUNT),
             Column("longest_capture_ms", "longest of them, ms"),
             Column("graphs", "graphs", ""),
