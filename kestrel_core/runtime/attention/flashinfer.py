@@ -7,13 +7,11 @@ Keys and values in float8 are read as they are stored, by queries of 16 bits.
 """
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import torch
 from flashinfer import BatchDecodeWithPagedKVCacheWrapper, BatchPrefillWithPagedKVCacheWrapper
-from flashinfer.decode import get_batch_decode_module
-from flashinfer.jit import build_jit_specs, gen_batch_decode_module, gen_batch_prefill_module
-from flashinfer.prefill import get_batch_prefill_module
 from torch import Tensor
 
 from kestrel_core.loop.step import Running, Span
@@ -210,20 +208,28 @@ class FlashInferModules:
     """See `Modules`. FlashInfer takes a lock for each, so other processes may do the same."""
 
     def __init__(self, head_dim: int, dtype: torch.dtype, stored: torch.dtype) -> None:
+        # Less public names than the wrappers': where a version lacks them, nothing is compiled ahead.
+        from flashinfer.decode import get_batch_decode_module
+        from flashinfer.jit import build_jit_specs, gen_batch_decode_module, gen_batch_prefill_module
+        from flashinfer.prefill import get_batch_prefill_module
+
         # Queries, keys and results, then page tables; no positions, no window, no cap on the logits.
-        self._decodes = (dtype, stored, dtype, torch.int32, head_dim, head_dim, 0, False, False)
-        self._prefills = (BACKEND, *self._decodes, False)
+        decodes = (dtype, stored, dtype, torch.int32, head_dim, head_dim, 0, False, False)
+        prefills = (BACKEND, *decodes, False)
+        self._build = build_jit_specs
+        self._specs = gen_batch_decode_module(*decodes), gen_batch_prefill_module(*prefills)
+        self._load_decodes = partial(get_batch_decode_module, *decodes)  # which keeps it for the wrappers
+        self._load_prefills = partial(get_batch_prefill_module, *prefills)  # and so this
 
     def compile_together(self) -> None:
         """By one ninja: two in one folder spoil the record that they share, and loading compiles again."""
-        specs = (gen_batch_decode_module(*self._decodes), gen_batch_prefill_module(*self._prefills))
-        build_jit_specs([spec for spec in specs if not spec.is_compiled])
+        self._build([spec for spec in self._specs if not spec.is_compiled])
 
     def load_decodes(self) -> None:
-        get_batch_decode_module(*self._decodes)  # which keeps it for the wrappers, as the next does
+        self._load_decodes()
 
     def has_prefills(self) -> bool:
-        return bool(gen_batch_prefill_module(*self._prefills).is_compiled)
+        return bool(self._specs[1].is_compiled)
 
     def load_prefills(self) -> None:
-        get_batch_prefill_module(*self._prefills)
+        self._load_prefills()
