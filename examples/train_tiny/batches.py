@@ -8,6 +8,7 @@ import gc
 import multiprocessing
 import os
 import pickle
+import traceback
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -34,6 +35,7 @@ LEAST_TASK = 10  # positions that are worth looking for a task that fits them
 TALKS = 8  # every so many pictures have a task beside theirs that sees no picture
 TALK_LENGTH = 64
 READS = ("read", "chart ")  # kinds that count double
+REPLACED = 10**9  # steps that no training reaches: where the batches come from that replace others
 AHEAD = 2000  # batches of 2 MB that may wait: what is made while the trainer compiles
 
 # Share of batches with each tiling, and its aspect ratios: as `choose_tiling` does it for common sizes.
@@ -319,6 +321,18 @@ def _read(pipes: Sequence[Connection], ahead: "Queue[bytes | None]") -> None:
         ahead.put(None)
 
 
+def _made(make: Callable[[int], Batch], step: int) -> Batch:
+    """The batch of a step. A picture in millions may be one that nothing was made ready for: that is told,
+    and other pictures take the place of its batch, so that hours of training do not end with it.
+    """
+    try:
+        return make(step)
+    except Exception:
+        print(f"batch {step} cannot be made, and is replaced", flush=True)
+        traceback.print_exc()
+        return make(step + REPLACED)
+
+
 def _work(pipe: Connection, first: int, stride: int, make: Callable[[int], Batch]) -> None:
     step = first
     os.nice(5)  # the trainer launches its kernels first: more batches are made than it takes
@@ -327,7 +341,7 @@ def _work(pipe: Connection, first: int, stride: int, make: Callable[[int], Batch
     gc.disable()
     try:
         while True:
-            pipe.send_bytes(pickle.dumps(make(step), protocol=5))
+            pipe.send_bytes(pickle.dumps(_made(make, step), protocol=5))
             step += stride
     except (BrokenPipeError, KeyboardInterrupt):
         pass  # the trainer has enough

@@ -89,6 +89,23 @@ def test_workers_send_the_batches_in_order() -> None:
     stream.close()
 
 
+def test_a_batch_that_cannot_be_made_is_replaced_and_told(capfd: pytest.CaptureFixture[str]) -> None:
+    right = partial(batches.make_batch, seed=1, size=1, config=smaller_config(), teacher=TEACHER)
+
+    def make(step: int) -> batches.Batch:
+        if step == 6:
+            raise ValueError("a label of too many letters")
+        return right(step)
+
+    stream = batches.stream(make, 2, first=5)
+    made = [next(stream) for _ in range(3)]
+    stream.close()
+    for batch, step in zip(made, (5, 6 + batches.REPLACED, 7), strict=True):
+        assert np.array_equal(batch.rows.ids, right(step).rows.ids)
+    told = capfd.readouterr()
+    assert "batch 6 cannot be made" in told.out and "too many letters" in told.err
+
+
 def test_the_schedule_begins_high_and_ends_low() -> None:
     rates = [train.schedule(at / 100) for at in range(101)]
     assert rates[0] == 1 and rates[100] == pytest.approx(0.01)
