@@ -144,6 +144,7 @@ HOUSES = {
     "kestrel_gateway": "gateway",
     "kestrel_tools": "tools",
     "adapter_stages": "tools",
+    "few_bits_gaps": "tools",
     "few_bits_stages": "tools",
     "one_row_stages": "tools",
     "float8_kv_stages": "tools",

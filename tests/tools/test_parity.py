@@ -212,6 +212,17 @@ def test_an_engine_in_bfloat16_is_judged_by_its_margins(decodes: Path, parity: P
     assert all(stage["values"] > 50 and stage["tolerance"] == 5e-2 for stage in stages.values())
 
 
+def test_the_mean_of_an_engine_in_few_bits_is_limited_too(decodes: Path, parity: Parity) -> None:
+    shutil.rmtree(decodes / "md_variants")  # adapters would take as long again, twice
+    arguments = "--json", "--engine", "--dtype", "bfloat16", "--kv-dtype", "fp8"
+    code, document = parity(*arguments, decodes)
+    stages = engine_stages(document)
+    mean = stages.pop("engine, all choices")
+    assert (code, mean["measure"], mean["tolerance"]) == (0, "mean gap / largest logit", 9e-3)
+    assert 0 < mean["deviation"] < max(stage["deviation"] for stage in stages.values()) < 0.15
+    assert {stage["tolerance"] for stage in stages.values()} == {0.15}
+
+
 def test_an_engine_that_errs_is_missed_in_bfloat16(
     decodes: Path, parity: Parity, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -114,6 +114,7 @@ class EngineChecks:
                 preempted = engine.loop.scheduler.num_preemptions > 0
                 where = f"{name}: any preemption"
                 self.report.equal("engine preempted and resumed", where, preempted, True)
+        self.judge.check_mean("engine, all choices", self.report)
 
     def _check(
         self,

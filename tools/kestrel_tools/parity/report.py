@@ -18,6 +18,7 @@ Measure = Literal[
     "differences",
     "max |a-b|",
     "gap / largest logit",  # how far, by plain torch, a choice lies below the best one
+    "mean gap / largest logit",
 ]
 
 

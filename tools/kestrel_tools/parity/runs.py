@@ -100,13 +100,20 @@ class Judge:
     differently only where two logits lie near each other, so a choice is good when, by the reference, it lies
     below the best one by no more than the tolerance of tensors, as a share of the largest logit. Where a
     router has near ties, it may be good by either expert.
+
+    The largest of thousands of gaps scatters widely where numbers are coarse, and their mean does not: with a
+    `mean_tolerance` that is limited too, over all choices.
     """
 
-    def __init__(self, network: Moondream, language: Language, tolerance: float) -> None:
+    def __init__(
+        self, network: Moondream, language: Language, tolerance: float, mean_tolerance: float | None = None
+    ) -> None:
         self._network = deepcopy(network).float()
         self._reference = Reference(self._network, ImageEncoder(self._network.vision))
         self._language = language
         self._tolerance = tolerance
+        self._mean_tolerance = mean_tolerance
+        self._checked: list[float] = []
         # Most runs choose the same every time, so what was judged once is kept.
         self._gaps: dict[tuple[str, tuple[Choice, ...]], list[float]] = {}
 
@@ -116,6 +123,12 @@ class Judge:
             self._gaps[key] = self._judged(run, reply)
         for gap in self._gaps[key]:
             report.add(stage, run.where, gap, "gap / largest logit", self._tolerance)
+        self._checked += self._gaps[key]
+
+    def check_mean(self, stage: str, report: Report) -> None:
+        if self._mean_tolerance is not None and self._checked:
+            mean, note = sum(self._checked) / len(self._checked), f"of {len(self._checked)} choices"
+            report.add(stage, "", mean, "mean gap / largest logit", self._mean_tolerance, note)
 
     def _judged(self, run: GoldenRun, reply: NotedReply) -> list[float]:
         fresh = SKILLS[run.request.skill].reply(run.request, self._language)
