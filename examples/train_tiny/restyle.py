@@ -1,4 +1,4 @@
-"""More styles of drawing than there are sets: each sprite again, bent, inked or in other shades. No torch.
+"""More styles of drawing than there are sets: each sprite again, bent, and inked, flat or reshaded. No torch.
 
 A model that has seen a banana in seven sets knows those seven. It failed on sets that are drawn with black
 lines, in other colours, or with other proportions.
@@ -15,6 +15,7 @@ from kestrel_tools.things.atlas import ARRAYS, SPRITE, Sprites
 from kestrel_tools.things.colour import main_colour
 
 COPIES = 3  # of each sprite
+INKED, SHADED, FLAT = 0.5, 0.6, 0.4  # of the copies
 INK = 0.1  # how bright the lines are
 LEAST_EDGE, MOST_EDGE = 0.2, 0.4  # of each sprite, so that some get the rim alone
 HUE, LEAST_SATURATION, MOST_SATURATION, LEAST_VALUE, MOST_VALUE = 0.5, 0.55, 1.2, 0.82, 1.15
@@ -24,7 +25,7 @@ REACH = 0.97  # of the cell's half, that a bent drawing may take
 
 
 def with_other_styles(sprites: Sprites, copies: int = COPIES, seed: int = 0) -> Sprites:
-    """The sprites and their copies, which are bent; of three one is inked, one has other shades, one both."""
+    """The sprites and their copies, which are bent, and inked, flat, in other shades or some of these."""
     with ThreadPoolExecutor() as pool:  # side by side, since it takes seconds and the device waits for it
         parts = [sprites, *pool.map(partial(_restyled, sprites, seed), range(copies))]
     texts = (sum((getattr(part, name) for part in parts), ()) for name in ("names", "sets", "colours"))
@@ -35,8 +36,9 @@ def _restyled(sprites: Sprites, seed: int, turn: int) -> Sprites:
     rng = np.random.default_rng((seed, turn))
     bent = _bent(sprites, rng)
     colours, alpha = (bent.pixels[..., bands].astype(np.float32) / 255 for bands in (slice(3), slice(3, 4)))
-    style = (np.arange(len(sprites)) + turn) % 3
-    shaded, inked = style != 0, style != 1
+    flat, shaded, inked = (rng.random(len(sprites)) < share for share in (FLAT, SHADED, INKED))
+    for index in np.flatnonzero(flat):
+        colours[index] = _flat(colours[index], alpha[index], rng)
     colours[shaded] = _shaded(colours[shaded], rng)
     colours[inked] = _inked(colours[inked], alpha[inked], rng)
     # Colours are times alpha already, and stay so.
@@ -44,7 +46,7 @@ def _restyled(sprites: Sprites, seed: int, turn: int) -> Sprites:
     pixels = np.concatenate((levels, bent.pixels[..., 3:]), axis=-1)
     names = tuple(
         main_colour(one[::2, ::2]) if changed else kept  # a quarter of the pixels tells it as well
-        for one, changed, kept in zip(pixels, shaded, sprites.colours, strict=True)
+        for one, changed, kept in zip(pixels, shaded | flat, sprites.colours, strict=True)
     )
     return replace(bent, colours=names, pixels=pixels)
 
@@ -97,6 +99,27 @@ def _taken(pixels: NDArray[np.uint8], at: NDArray[np.float64]) -> NDArray[np.uin
     upper = framed[top, left] * (1 - right) + framed[top, left + 1] * right
     lower = framed[top + 1, left] * (1 - right) + framed[top + 1, left + 1] * right
     return np.rint(upper * (1 - down) + lower * down).astype(np.uint8).reshape(SPRITE, SPRITE, -1)
+
+
+def _flat(
+    colours: NDArray[np.float32], alpha: NDArray[np.float32], rng: np.random.Generator
+) -> NDArray[np.float32]:
+    """In a few colours without shades: the means of those that are alike."""
+    solid = colours[alpha[..., 0] > 0.9]
+    if not len(solid):
+        return colours
+    sample = solid[rng.integers(len(solid), size=400)]
+    middles = sample[rng.integers(len(sample), size=rng.integers(3, 7))]
+    for _ in range(5):
+        nearest = _nearest(sample, middles)
+        means = [sample[nearest == number].mean(0) for number in np.unique(nearest)]
+        middles = np.array(means, np.float32)
+    whole = colours / np.maximum(alpha, 1e-3)
+    return middles[_nearest(whole.reshape(-1, 3), middles)].reshape(colours.shape) * alpha
+
+
+def _nearest(colours: NDArray[np.float32], middles: NDArray[np.float32]) -> NDArray[np.intp]:
+    return np.square(colours[:, None] - middles).sum(-1).argmin(1)
 
 
 def _shaded(colours: NDArray[np.float32], rng: np.random.Generator) -> NDArray[np.float32]:
