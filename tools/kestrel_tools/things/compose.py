@@ -74,11 +74,8 @@ def draw_scene(
     grounds = grounds_of(background, marks)
     room = Room(OVERLAP if rng.random() < 0.3 else 0.0)
     [num_lines] = rng.choices(range(MOST_LINES + 1), (48, 40, 9, 3))
-    found = [_line(rng, atlas, unit, grounds, room, pixels) for _ in range(num_lines)]
-    lines, panels = (
-        [line for line, _ in filter(None, found)],
-        sum((sign for _, sign in filter(None, found)), ()),
-    )
+    printed = list(filter(None, (_line(rng, atlas, unit, grounds, room, pixels) for _ in range(num_lines))))
+    lines, panels = [line for line, _ in printed], tuple(mark for _, sign in printed for mark in sign)
     items = _items(rng, atlas.sprites, unit, grounds, room, pixels, most)
     return Scene(
         aspect,
