@@ -10,13 +10,14 @@ import torch
 from torch import Tensor
 
 from kestrel_tools.scenes import render
+from kestrel_tools.scenes import world as shapes
 from kestrel_tools.scenes.world import Background, Box
 from kestrel_tools.things import paint
 from kestrel_tools.things.atlas import CHARACTERS
 from kestrel_tools.things.charts import draw_chart
 from kestrel_tools.things.compose import apart, draw_scene, shared
 from kestrel_tools.things.lettering import line_at
-from kestrel_tools.things.scene import MOST_ITEMS, Placed, Scene
+from kestrel_tools.things.scene import MOST_ITEMS, Mark, Placed, Scene, widened
 from tests.small_atlas import small_atlas
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -52,6 +53,19 @@ def test_a_typeface_without_small_letters_prints_capitals() -> None:
     assert replace(fonts, pixels=pixels).shown(0, "Ice cream 5") == "Ice cream 5"
     pixels[:, small] = 255 - pixels[:, small]
     assert replace(fonts, pixels=pixels).shown(0, "Ice cream 5") == "ICE CREAM 5"
+
+
+def test_shapes_lie_on_what_is_behind_them() -> None:
+    small = shapes.draw_scene(Random(2), 1.0)
+    whole = Mark((-0.1, 0.5), (1.1, 0.5), 1.2, False, (1.0, 0.0, 1.0))
+    scene = replace(widened(small), background=GROUND, lines=(), marks=(whole,))
+    without = replace(scene, marks=())
+    behind, plain = painted([scene], 120, 120)[0], painted([without], 120, 120)[0]
+    shown = (plain - torch.tensor(TEAL)[:, None, None]).abs().amax(0) > 0.1
+    assert shown.any() and torch.allclose(behind[:, 0, 0], torch.tensor((1.0, 0.0, 1.0)), atol=1e-3)
+    for item in scene.items:
+        x, y = (int(120 * c) for c in item.point)
+        assert torch.allclose(behind[:, y, x], plain[:, y, x], atol=1e-3), "not covered"
 
 
 def scenes_of(count: int, aspect: float, seed: int = 0) -> list[Scene]:

@@ -73,9 +73,17 @@ class Painter:
         return printed
 
     def draw_shapes(
-        self, scenes: Mapping[str, Tensor], height: int, width: int, generator: Generator | None
+        self,
+        scenes: Mapping[str, Tensor],
+        height: int,
+        width: int,
+        generator: Generator | None,
+        beneath: Callable[[Tensor, Tensor, Tensor], Tensor] | None = None,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """The pictures without their print, and where their pixels are: x [1, 1, width], y [1, height, 1]."""
+        """The pictures without their print, and where their pixels are: x [1, 1, width], y [1, height, 1].
+
+        `beneath` draws on the ground before the shapes are there: from picture, x and y to a picture.
+        """
         device = scenes["unit"].device
         y = ((torch.arange(height, device=device) + 0.5) / height)[None, :, None]
         x = ((torch.arange(width, device=device) + 0.5) / width)[None, None, :]
@@ -84,6 +92,8 @@ class Painter:
         coarse = F.interpolate(coarse, (height, width), mode="bilinear", align_corners=False)
         fine = torch.randn(len(coarse), 3, height, width, generator=generator, device=device)
         picture = self._ground(scenes["ground"], x, y, fine, coarse)
+        if beneath is not None:
+            picture = beneath(picture, x, y)
         for slot in range(scenes["things"].shape[1]):
             thing = scenes["things"][:, slot]
             picture = self._thing(picture, thing, scenes["unit"], x, y, height, width)

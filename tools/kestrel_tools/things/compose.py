@@ -100,7 +100,7 @@ def _items(
     # Few different things in a scene make it worth learning to count.
     [variety] = rng.choices((1, 2, 3, len(names)), (8, 15, 17, 60))
     names = rng.sample(names, min(variety, len(names)))
-    [share_of_shapes] = rng.choices((0.0, 0.35, 1.0), (68, 20, 12)) if len(grounds) == 1 else (0.0,)
+    [share_of_shapes] = rng.choices((0.0, 0.35, 1.0), (68, 20, 12))
     shorter = min(unit[0] * pixels[1], unit[1] * pixels[0])
     largest = 0.45 if count <= 2 else 0.3 if count <= 4 else 0.2 if count <= 8 else 0.16
     edges = rng.random() < 0.3
@@ -108,7 +108,7 @@ def _items(
     for _ in range(count):
         item: Item | None
         if rng.random() < share_of_shapes and sum(item.is_shape for item in items) < MOST_SHAPES:
-            item = _shape(rng, unit, grounds[0], room, shapes.LEAST_RADIUS / shorter, largest, edges)
+            item = _shape(rng, unit, grounds, room, shapes.LEAST_RADIUS / shorter, largest, edges)
         else:
             least = max(0.06, min(LEAST_RADIUS / shorter, 0.12))
             index = _visible(rng, sprites, sprites.by_name[rng.choice(names)], grounds)
@@ -159,7 +159,7 @@ def _thing(
 def _shape(
     rng: Random,
     unit: tuple[float, float],
-    background: Background,
+    grounds: Sequence[Background],
     room: Room,
     least: float,
     largest: float,
@@ -168,9 +168,9 @@ def _shape(
     """As the small world draws it."""
     taken = [*room.solid, *room.soft]
     thing = shapes.draw_thing(
-        rng, SHAPES, COLOUR_NAMES, unit, background, taken, min(least, 0.1), largest, edges
+        rng, SHAPES, COLOUR_NAMES, unit, grounds[0], taken, min(least, 0.1), largest, edges
     )
-    if thing is None:
+    if thing is None or not all(shapes.stands_out(thing.rgb, other, 0.3) for other in grounds[1:]):
         return None
     room.solid.append(thing.box)
     return Item(thing.shape, thing.colour, thing.size, thing.box, thing, thing.point)

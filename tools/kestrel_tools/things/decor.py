@@ -1,8 +1,7 @@
 """What pictures have behind things and print: ground and sky, hills, bands, frames, signs. No torch.
 
 Nobody is asked about it. Without it a model learns that all that is not the ground is a thing, and calls a
-hill a cloud. It is drawn with marks, which lie under sprites and print; shapes would lie under it, so it is
-in scenes without them.
+hill a cloud. It is drawn with marks, which lie under all else.
 """
 
 import colorsys

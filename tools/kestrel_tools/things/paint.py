@@ -25,6 +25,7 @@ from .scene import Placed, Scene
 
 SPRITE_LEVELS, LETTER_LEVELS = 4, 3  # each half as large as the one before
 NOWHERE = 1e6
+SLOTS = ("marks", "sprites", "lines")
 
 
 def scene_arrays(scenes: Sequence[Scene], fonts: Fonts) -> Arrays:
@@ -93,8 +94,21 @@ class Painter:
     def draw(
         self, scenes: Mapping[str, Tensor], height: int, width: int, generator: Generator | None
     ) -> Tensor:
-        """[pictures, 3, height, width], from 0 to 1."""
-        picture, x, y = self._shapes.draw_shapes(scenes, height, width, generator)
+        """[pictures, 3, height, width], from 0 to 1. Marks lie on the ground, shapes on those."""
+
+        def put_marks(picture: Tensor, x: Tensor, y: Tensor) -> Tensor:
+            return self._put(picture, x, y, scenes, ("marks",))
+
+        beneath = put_marks if scenes["marks"].shape[1] else None
+        picture, x, y = self._shapes.draw_shapes(scenes, height, width, generator, beneath)
+        return self._put(picture, x, y, scenes, ("sprites", "lines"))
+
+    def _put(
+        self, picture: Tensor, x: Tensor, y: Tensor, scenes: Mapping[str, Tensor], sorts: tuple[str, ...]
+    ) -> Tensor:
+        """What the scenes have of these sorts, onto the pictures."""
+        shown = {name: scenes[name] if name in sorts else scenes[name][:, :0] for name in SLOTS}
+        scenes = {**scenes, **shown}
         if self._put_all is not None:
             picture = picture.contiguous()
             try:
@@ -103,6 +117,7 @@ class Painter:
             except Exception as error:  # whatever the kernel's compiler raises; nothing is drawn then
                 print(f"a pass for each slot, since the kernel fails: {str(error)[:500]}", flush=True)
                 self._put_all = None
+        height, width = picture.shape[-2:]
         canvas = Canvas(picture, x, y, scenes["unit"], (height, width))
         for mark in scenes["marks"].unbind(1):
             canvas.put(self._mark, mark, _mark_reach)
