@@ -310,11 +310,10 @@ def open_model(
     known = MODELS.get(config.model)
     default = known.config if known else None
     flashinfer = None
-    if config.runtime == "auto":
+    if config.quick_start and config.runtime == "auto":
         text = (default or MOONDREAM2).text  # a guess where the checkpoint is another's; it costs nothing
         stored = FLOAT8 if config.kv_dtype == "fp8" else None
-        late = config.quick_start
-        flashinfer = prepare_flashinfer(text, device, dtype, config.flashinfer, stored, late)
+        flashinfer = prepare_flashinfer(text, device, dtype, config.flashinfer, stored)
     if device.type == "cuda":
         torch.zeros(1, device=device)
     timeline.mark("device")

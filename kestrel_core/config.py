@@ -87,8 +87,8 @@ class RuntimeConfig:
     )
     quick_start: bool = _option(
         False,
-        "capture most graphs after the start, in idle moments, and compile FlashInfer's kernels for large "
-        "steps while requests are served (CUDA)",
+        "compile FlashInfer beside all else, its kernels for large steps while requests are served, and "
+        "capture most graphs after the start, in idle moments (CUDA)",
     )
     cache_folder: str | None = _option(
         None,

@@ -100,10 +100,9 @@ def prepare_flashinfer(
     dtype: torch.dtype,
     flashinfer: str,
     stored: torch.dtype | None = None,
-    late: bool = False,
 ) -> Compiler | None:
     """A thread that imports FlashInfer and compiles its kernels, while weights are loaded; None where it will
-    not be used. `stored` is the KV cache's dtype, where it is another. `late`: prefills may follow later.
+    not be used. `stored` is the KV cache's dtype, where it is another.
     """
     if _reason_against_flashinfer(device, dtype, config, flashinfer) is not None:
         return None
@@ -115,7 +114,7 @@ def prepare_flashinfer(
         return FlashInferModules(*kind)
 
     # Where it is required, nothing else may serve, and in float8 prefills are tried out before they are used.
-    compiler = Compiler(make, kind, late and flashinfer == "auto" and stored in (None, dtype))
+    compiler = Compiler(make, kind, late=flashinfer == "auto" and stored in (None, dtype))
     compiler.start()
     return compiler
 

@@ -12,8 +12,6 @@ from fake_flashinfer import FlashInferJit, Prefill
 from storms import NUM_PAGES, Pictures, Storm
 from tiny import tiny_config, tiny_model
 
-from kestrel_core import build
-from kestrel_core.config import RuntimeConfig
 from kestrel_core.loop.step import StepPlan
 from kestrel_core.moondream.ops.plain import FLOAT8
 from kestrel_core.runtime.attention import choose
@@ -26,43 +24,35 @@ HEAD_DIM = tiny_config(2).text.head_dim
 CUDA = torch.device("cuda")
 
 
-def begun(flashinfer: str = "auto", stored: torch.dtype | None = None, late: bool = True) -> Compiler:
+def begun(flashinfer: str = "auto", stored: torch.dtype | None = None) -> Compiler:
     config = tiny_config(2).text
-    compiler = choose.prepare_flashinfer(config, CUDA, torch.float32, flashinfer, stored, late)
+    compiler = choose.prepare_flashinfer(config, CUDA, torch.float32, flashinfer, stored)
     assert compiler is not None
     return compiler
 
 
 @pytest.mark.parametrize(
-    ("flashinfer", "stored", "late", "is_together"),
-    [
-        ("auto", None, True, False),
-        ("auto", None, False, True),
-        ("required", None, True, True),
-        ("auto", FLOAT8, True, True),
-    ],
+    ("flashinfer", "stored", "is_together"),
+    [("auto", None, False), ("required", None, True), ("auto", FLOAT8, True)],
 )
 def test_it_is_compiled_ahead_of_its_use_and_only_once(
-    jit: FlashInferJit, flashinfer: str, stored: torch.dtype | None, late: bool, is_together: bool
+    jit: FlashInferJit, flashinfer: str, stored: torch.dtype | None, is_together: bool
 ) -> None:
     dtypes, dim = f"torch.float32 {stored or torch.float32} torch.float32 torch.int32", HEAD_DIM
     numbers = f"{dtypes} {dim} {dim} 0 False False"
     for at_once in (2, 0):
         jit.calls.clear()
-        begun(flashinfer, stored, late).join()
+        begun(flashinfer, stored).join()
         together = [f"compile {at_once} together"] if is_together else []
         assert jit.calls == [*together, f"load decode {numbers}", f"load prefill fa2 {numbers} False"]
 
 
-@pytest.mark.parametrize(
-    ("flashinfer", "stored", "may_be_late"),
-    [("required", None, True), ("auto", FLOAT8, True), ("auto", None, False)],
-)
-def test_both_are_waited_for_at_a_whole_start_and_where_nothing_else_may_serve(
-    jit: FlashInferJit, flashinfer: str, stored: torch.dtype | None, may_be_late: bool
+@pytest.mark.parametrize(("flashinfer", "stored"), [("required", None), ("auto", FLOAT8)])
+def test_where_nothing_else_may_serve_both_are_waited_for(
+    jit: FlashInferJit, flashinfer: str, stored: torch.dtype | None
 ) -> None:
     jit.released.clear()
-    compiler = begun(flashinfer, stored, may_be_late)
+    compiler = begun(flashinfer, stored)
     assert not compiler.ready
     jit.released.set()
     compiler.wait()
@@ -192,24 +182,3 @@ def test_prefills_that_fail_late_leave_large_steps_to_sdpa(
         "large steps are computed without FlashInfer, span by span: RuntimeError"
     )
     assert ("there is no nvcc" in record.message) == (broken == "compiler")
-
-
-@pytest.mark.parametrize("quick", [False, True])
-def test_it_is_compiled_from_before_weights_are_loaded(quick: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    order, compiler, load = list[object](), object(), build._load
-
-    def prepare(*of: Any) -> object:
-        order.append(of[-1])  # whether prefills may follow
-        return compiler
-
-    def load_later(*of: Any) -> build.LoadedModel:
-        order.append("weights")
-        return load(*of)
-
-    monkeypatch.setattr(build, "prepare_flashinfer", prepare)
-    monkeypatch.setattr(build, "_load", load_later)
-    model = build.open_model(RuntimeConfig(model="moondream-tiny", device="cpu", quick_start=quick))
-    assert order == [quick, "weights"] and model.flashinfer is compiler
-    order.clear()
-    plain = RuntimeConfig(model="moondream-tiny", device="cpu", runtime="torch", quick_start=quick)
-    assert build.open_model(plain).flashinfer is None and order == ["weights"]
