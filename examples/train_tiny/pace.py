@@ -7,6 +7,8 @@ from itertools import islice
 
 import torch
 
+from kestrel_tools.things.compose import MOST_LINES
+
 from .batches import Batch
 from .trainer import Trainer
 
@@ -83,7 +85,9 @@ def _workers(stream: Iterator[Batch], most: int = 2500) -> None:
 def _sort(batch: Batch) -> str:
     rows, cols = batch.tiling
     names = batch.scenes
-    sort = "shapes" if "sprites" not in names else "charts" if not names["sprites"].shape[1] else "things"
+    sort = (
+        "shapes" if "sprites" not in names else "charts" if names["lines"].shape[1] > MOST_LINES else "things"
+    )
     return f"{sort} {rows}x{cols}"
 
 
