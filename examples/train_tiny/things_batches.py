@@ -41,12 +41,15 @@ from .teacher import Task, Teacher
 # drawn for what room is left.
 ORDER = ("long", "short", "short", "middle", "short", "long", "short", "short", "middle", "short", "long")
 LONGEST = 192  # positions: five outlines of 37
-SORTS = {"things": 0.57, "charts": 0.27, "shapes": 0.16}
+SORTS = {"things": 0.48, "print": 0.12, "charts": 0.26, "shapes": 0.14}
 AS_BEFORE = 0.4  # of what is asked about shapes alone, in the words of the small world
 
 # Easy batches (one tile, few things) become rare over these steps.
 EASY_STEPS = 3000
 EASY_ITEMS = 3
+# Reading is the slowest to be learnt, so some pictures have little but print.
+BESIDE_PRINT = 1
+PRINTED = (0, 35, 40, 25)
 MOST_OUTLINED = 5
 
 
@@ -96,6 +99,8 @@ def new_scene(
             return chart
         if rng.random() < 0.2:  # long pictures have little room for labels
             break
+    if sort == "print":
+        return draw_scene(rng, atlas, aspect, pixels, BESIDE_PRINT, PRINTED)
     return draw_scene(rng, atlas, aspect, pixels, most)
 
 
@@ -117,7 +122,7 @@ def draw_task(rng: Random, sort: str, scene: Scene, teacher: Teacher, atlas: Atl
 
 def _short(rng: Random, scene: Scene, teacher: Teacher, atlas: Atlas) -> Task | None:
     kind = rng.random()
-    if kind < 0.66:
+    if kind < (0.5 if scene.chart is not None else 0.66):
         return teacher.query(rng, choose.fact(rng, scene))
     if kind < 0.75:
         spatial = choose.spatial_fact(rng, scene)

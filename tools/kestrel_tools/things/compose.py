@@ -18,6 +18,7 @@ LEAST_RADIUS = 11.0  # of a thing, in pixels
 OVERLAP = 0.22  # how much of a thing's box the box of another may cover
 GAP = 0.01
 MOST_LINES = 3
+LINES = (48, 40, 9, 3)  # how often a scene has none, one, two and three
 DECORATED = 0.4  # of all scenes
 ON_A_SIGN = 0.35  # of what is printed
 
@@ -66,14 +67,21 @@ def shared(a: Box, b: Box) -> float:
 
 
 def draw_scene(
-    rng: Random, atlas: Atlas, aspect: float, pixels: tuple[int, int] = (196, 196), most: int = MOST_ITEMS
+    rng: Random,
+    atlas: Atlas,
+    aspect: float,
+    pixels: tuple[int, int] = (196, 196),
+    most: int = MOST_ITEMS,
+    lines_as: Sequence[int] = LINES,
 ) -> Scene:
-    """All is legible at `pixels` (height, width), the size the encoder will see."""
+    """At most so many items, and lines of print as often as that. All is legible at `pixels` (height, width),
+    the size the encoder will see.
+    """
     unit, background = unit_of(aspect), shapes.draw_background(rng)
     marks = draw_decor(rng, unit) if rng.random() < DECORATED else ()
     grounds = grounds_of(background, marks)
     room = Room(OVERLAP if rng.random() < 0.3 else 0.0)
-    [num_lines] = rng.choices(range(MOST_LINES + 1), (48, 40, 9, 3))
+    [num_lines] = rng.choices(range(MOST_LINES + 1), lines_as)
     printed = list(filter(None, (_line(rng, atlas, unit, grounds, room, pixels) for _ in range(num_lines))))
     lines, panels = [line for line, _ in printed], tuple(mark for _, sign in printed for mark in sign)
     items = _items(rng, atlas.sprites, unit, grounds, room, pixels, most)

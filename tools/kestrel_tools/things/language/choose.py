@@ -66,7 +66,7 @@ def fact(rng: Random, scene: Scene) -> Fact:
 
 def spatial_fact(rng: Random, scene: Scene) -> tuple[Fact, tuple[Input, ...]] | None:
     """A question about a point or a box of the picture."""
-    if scene.lines and rng.random() < (1.0 if scene.chart is not None else 0.3):
+    if scene.lines and rng.random() < (1.0 if scene.chart is not None else 0.4):
         return _print_there(rng, scene)
     if not scene.items:
         return None
