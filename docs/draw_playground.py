@@ -23,8 +23,9 @@ def main(url: str) -> None:
         page = browser.new_context(viewport=SIZE, device_scale_factor=1.5).new_page()
         for _ in range(2):  # the second time everything is warm, as on a server that is in use
             page.goto(url)
-            ask(page, "circles", "query", "How many green circles are there?")
-            ask(page, "shapes", "detect", "big shapes")
+            ask(page, "chart", "query", "Which day has the most visitors?")
+            ask(page, "park", "query", "What's in this image?")
+            ask(page, "park", "detect", "everything")
         page.hover("#tabs-detect")
         page.wait_for_timeout(500)  # for what still fades
         shot = page.screenshot()

@@ -1,6 +1,6 @@
 """Ask questions about a picture, several at once; the engine reads the picture only the first time.
 
-    python examples/query.py client/samples/circles.png "How many green circles are there?" "Is there a star?"
+    python examples/query.py client/samples/circles.png "How many circles are there?" "Is there a star?"
 
 Every option of the engine is a KESTREL_* variable. Without any, the bundled model answers on the CPU, which
 knows coloured shapes; KESTREL_MODEL=moondream2 KESTREL_DEVICE=cuda is for photographs.

@@ -53,4 +53,4 @@ def new_model(seed: int = 3) -> Moondream:
 
 def row_of_tasks(rng: Random, scene: Scene) -> list[Task]:
     draw = partial(batches.shape_task, scene=scene, teacher=TEACHER)
-    return batches.fill(rng, draw, batches.ORDER, [batches.short_talk(rng, TEACHER)])
+    return batches.fill(rng, draw, batches.ORDER, [batches.short_talk(rng, TEACHER, False)])

@@ -26,7 +26,7 @@ def test_it_is_loaded_by_its_name() -> None:
     assert model.network.text.wte.dtype == torch.float32
     # Questions are lower-cased by its own words, and a colour is one of them.
     assert model.language.tokenizer.encode(" RED") == model.language.tokenizer.encode(" red")
-    assert len(model.language.tokenizer.encode(" purple")) == 1
+    assert len(model.language.tokenizer.encode(" orange")) == 1
 
 
 def test_random_weights_of_its_shape_are_still_to_be_had() -> None:
@@ -39,12 +39,71 @@ def test_it_is_small_and_goes_into_the_wheel() -> None:
     files = {path.name: path.stat().st_size for path in FOLDER.iterdir() if path.is_file()}
     sums = "model.safetensors.sha256"
     assert set(files) == {"model.safetensors", sums, "config.json", "tokenizer.json", "README.md"}
-    assert sum(files.values()) <= 12_000_000
+    assert sum(files.values()) <= 24_000_000
     patterns = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]
     packed = {path for pattern in patterns["kestrel_core"] for path in (ROOT / "kestrel_core").glob(pattern)}
     assert {path for path in packed if path.is_file()} == {
         path for path in FOLDER.rglob("*") if path.is_file()
     }
+
+
+# As a newcomer asks; the model before this one said "0", "no" and " empty picture." to most of them.
+ASKED = {
+    ("shapes", "What's in this image?"): (
+        "A red circle, a yellow triangle, a blue square, an orange diamond, a green star and a purple heart."
+    ),
+    ("shapes", "Are there any triangles?"): "yes",
+    ("shapes", "Which shape is the biggest?"): "green star",
+    ("shapes", "List all the shapes."): (
+        "red circle, yellow triangle, blue square, orange diamond, green star, purple heart"
+    ),
+    ("park", "What's in this image?"): (
+        "A sun, a dog, a balloon, a dog, a soccer ball, a tree and a butterfly."
+    ),
+    ("park", "Is there a cat?"): "no",
+    ("park", "what colour is the balloon"): "red",
+    ("street", "What does the sign say?"): "BAKERY",
+    ("street", "What is to the right of the bus?"): "car",
+    ("chart", "Which day has the most visitors?"): "Wed",
+    ("chart", "What is the value for Fri?"): "38",
+    ("chart", "What's the title?"): "Visitors",
+    ("park", "What's the dog's name?"): "I can't tell.",
+}
+
+
+def test_questions_as_people_type_them_are_answered() -> None:
+    async def ask() -> tuple[dict[tuple[str, str], str], int]:
+        engine = await InferenceEngine.create(TINY)
+        try:
+            said = {}
+            for name, question in ASKED:
+                answer = await engine.query(SAMPLE.with_name(f"{name}.png"), question)
+                said[name, question] = answer.text
+            found = await engine.detect(SAMPLE.with_name("park.png"), "everything")
+            return said, len(found.objects)
+        finally:
+            await engine.shutdown()
+
+    said, found = asyncio.run(ask())
+    assert said == ASKED
+    assert found == 7
+
+
+def test_the_size_of_the_fifth_outlined_circle_is_its_own() -> None:
+    """A model before this one gave it the size of the fourth, the answer being long by then."""
+
+    async def ask() -> list[dict[str, Any]]:
+        engine = await InferenceEngine.create(TINY)
+        try:
+            return list((await engine.segment(SAMPLE, "green circle")).output["segments"])
+        finally:
+            await engine.shutdown()
+
+    boxes = [segment["bbox"] for segment in asyncio.run(ask())]
+    assert len(boxes) == 5
+    last = boxes[-1]
+    assert abs(last["x_max"] - last["x_min"] - 0.12) < 0.006
+    assert abs(last["y_max"] - last["y_min"] - 0.16) < 0.008
 
 
 def test_what_the_banner_asks_is_answered_truly() -> None:

@@ -72,7 +72,7 @@ def test_it_is_the_adapter_that_comes_along() -> None:
 @pytest.mark.parametrize(
     ("picture", "question", "english", "french"),
     [
-        ("circles", "How many circles are there?", "5", "cinq"),
+        ("shapes", "How many hearts are there?", "1", "un"),
         ("circles", "What color is the star?", "white", "blanc"),
         ("shapes", "What color is the square?", "blue", "bleu"),
         ("shapes", "Is there a purple heart?", "yes", "oui"),

@@ -25,8 +25,9 @@ from kestrel_core.moondream.config import MoondreamConfig
 from kestrel_tools.scenes.facts import facts, spatial_fact, target
 from kestrel_tools.scenes.render import Arrays, scene_arrays
 from kestrel_tools.scenes.world import MAX_OBJECTS, Scene, draw_scene
+from kestrel_tools.things.language.talk import talk
 
-from .teacher import Task, Teacher, small_talk
+from .teacher import Task, Teacher
 
 # Tasks lie one after another behind each image. With its 197 positions they make 512, blocks of 128 in which
 # attention leaves out what is not seen.
@@ -92,7 +93,7 @@ def make_batch(step: int, seed: int, size: int, config: MoondreamConfig, teacher
     scenes = draw_scenes(rng, tiling, zoom, size, config, EASY_OBJECTS if easy else MAX_OBJECTS)
     rows = []
     for index, scene in enumerate(scenes):
-        alone = [short_talk(rng, teacher)] if index % TALKS == 0 else []
+        alone = [short_talk(rng, teacher, False)] if index % TALKS == 0 else []
         rows.append(fill(rng, partial(shape_task, scene=scene, teacher=teacher), ORDER, alone))
     return Batch(tiling, zoom, scene_arrays(scenes), lay(rows, LENGTH, config), filled(rows))
 
@@ -166,7 +167,7 @@ def _short_task(rng: Random, scene: Scene, teacher: Teacher) -> Task | None:
         return teacher.point(*target(rng, scene))
     if kind < 0.99:
         return teacher.detect(*target(rng, scene))
-    return small_talk(rng, teacher, True)
+    return short_talk(rng, teacher, True)
 
 
 def _middle_task(rng: Random, scene: Scene, teacher: Teacher) -> Task | None:
@@ -195,11 +196,13 @@ def _long_task(rng: Random, scene: Scene, teacher: Teacher) -> Task | None:
     return teacher.detect("all shapes" if rng.random() < 0.5 else "shape", scene.things)
 
 
-def short_talk(rng: Random, teacher: Teacher) -> Task:
-    while True:
-        task = small_talk(rng, teacher, False)
-        if task.length <= TALK_LENGTH:
+def short_talk(rng: Random, teacher: Teacher, with_picture: bool, length: int = TALK_LENGTH) -> Task:
+    for _ in range(20):
+        _, question, answer = talk(rng, with_picture)
+        task = teacher.talk(question, answer, with_picture)
+        if task.length <= length:
             return task
+    return teacher.talk("Bye!", "Goodbye!", with_picture)
 
 
 def lay(tasks: Sequence[Sequence[Task]], length: int, config: MoondreamConfig) -> Rows:

@@ -12,18 +12,13 @@ from torch import Tensor
 
 from kestrel_core.moondream.model import Moondream
 
-from .worlds import SHAPES, World
+from .words import TOKENIZER
 
 RESUME_PARTS = 3  # files, so that none is too large to be sent
 
 
 def save(
-    model: Moondream,
-    out: Path,
-    steps: int,
-    world: World = SHAPES,
-    half: bool = False,
-    average: Moondream | None = None,
+    model: Moondream, out: Path, steps: int, half: bool = False, average: Moondream | None = None
 ) -> None:
     """Each file is replaced as a whole, so a run that is cut short leaves its last checkpoint."""
     weights = _weights(model)
@@ -31,7 +26,7 @@ def save(
     _write(out / "model.safetensors", {name: p.to(torch.bfloat16) for name, p in shown.items()}, steps)
     document = {"model_type": "moondream3", "config": asdict(model.config)}
     (out / "config.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    shutil.copyfile(world.tokenizer, out / "tokenizer.json")
+    shutil.copyfile(TOKENIZER, out / "tokenizer.json")
     for part in range(RESUME_PARTS):
         dtype = torch.float16 if half else torch.float32
         own = {name: weight.to(dtype) for name, weight in list(weights.items())[part::RESUME_PARTS]}

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from kestrel_core.loop.step import Input, Sample, Size
 from kestrel_core.moondream.config import TokenizerConfig
-from kestrel_tools.scenes.facts import caption_text, talk
+from kestrel_tools.scenes.facts import caption_text
 from kestrel_tools.scenes.phrases import sentence_of
 from kestrel_tools.scenes.world import Boxed, Scene, Thing, outline_on_picture
 
@@ -153,7 +153,3 @@ class Teacher:
 def _token(token: int) -> Sample:
     """One for each token of a training's many millions."""
     return Sample(token)
-
-
-def small_talk(rng: Random, teacher: Teacher, with_image: bool) -> Task:
-    return teacher.talk(*talk(rng, with_image), with_image)

@@ -16,13 +16,11 @@ from kestrel_tools.things.charts import draw_chart
 from kestrel_tools.things.compose import draw_scene
 from kestrel_tools.things.language import choose, targets
 from kestrel_tools.things.language.fact import caption
-from kestrel_tools.things.language.talk import talk
 from kestrel_tools.things.pictures import outline_of
 from kestrel_tools.things.scene import MOST_ITEMS, Item, Scene, widened
 
 from .batches import (
     LENGTH,
-    TALK_LENGTH,
     TALKS,
     Batch,
     draw_aspect,
@@ -33,6 +31,7 @@ from .batches import (
     lay,
     seen_pixels,
     shape_task,
+    short_talk,
 )
 from .restyle import with_other_styles
 from .teacher import Task, Teacher
@@ -85,7 +84,7 @@ def make_batch(
         draws = [partial(draw_task, scene=scene, teacher=teacher, atlas=atlas) for scene in scenes]
     rows = []
     for index, draw in enumerate(draws):
-        alone = [_talk(rng, teacher, False, TALK_LENGTH)] if index % TALKS == 0 else []
+        alone = [short_talk(rng, teacher, False)] if index % TALKS == 0 else []
         rows.append(fill(rng, draw, ORDER, alone))
     return Batch(tiling, zoom, arrays, lay(rows, LENGTH, config), filled(rows))
 
@@ -131,7 +130,7 @@ def _short(rng: Random, scene: Scene, teacher: Teacher, atlas: Atlas) -> Task | 
         return teacher.point(*targets.target(rng, scene))
     if kind < 0.95:
         return teacher.detect(*targets.target(rng, scene))
-    return _talk(rng, teacher, True, 28)
+    return short_talk(rng, teacher, True, 28)
 
 
 def _middle(rng: Random, scene: Scene, teacher: Teacher, atlas: Atlas) -> Task | None:
@@ -171,12 +170,3 @@ def _outlined(rng: Random, scene: Scene, teacher: Teacher, atlas: Atlas) -> Task
     if len(items) < len(found) or len(items) > MOST_OUTLINED:
         return None
     return teacher.outlined(words, [(item, outline_of(item, scene, atlas)) for item in items])
-
-
-def _talk(rng: Random, teacher: Teacher, with_picture: bool, length: int) -> Task:
-    for _ in range(20):
-        _, question, answer = talk(rng, with_picture)
-        task = teacher.talk(question, answer, with_picture)
-        if task.length <= length:
-            return task
-    return teacher.talk("Bye!", "Goodbye!", with_picture)

@@ -29,7 +29,7 @@ The value of A is 12. A has the largest value. It has no title. a bar chart a li
 yes no nothing none the same a drawing I can't tell.
 There is no picture to look at. Use a full sentence. Answer in a sentence.
 at the top left at the top right at the bottom left at the bottom right at the center"""
-SKILLS = ("describe", "query", "detect", "point", "segment", "short", "normal", "long")
+SKILLS = ("describe", "query", "detect", "point", "segment", "short", "normal", "long")  # ids 10 to 17
 
 
 def corpus() -> list[str]:

@@ -22,6 +22,7 @@ from rich.console import Console
 from torch import Tensor
 
 from kestrel_core.config import RuntimeConfig
+from kestrel_core.moondream.config import MOONDREAM_TINY
 from kestrel_tools.curves import write_curves
 from kestrel_tools.scenes.command import eval_scenes
 from kestrel_tools.scenes.options import EvalOptions
@@ -55,7 +56,7 @@ def main() -> None:
     torch.backends.cuda.matmul.allow_tf32 = True
     torch.backends.cudnn.allow_tf32 = True
     torch.manual_seed(options.seed + first_step)
-    model = network.new_model(world.config, device, options.seed)
+    model = network.new_model(MOONDREAM_TINY, device, options.seed)
     if options.resume:
         resume(model, Path(options.resume))
     print(
@@ -73,7 +74,7 @@ def main() -> None:
         return
     steps = train(trainer, first, stream, options, out, first_step, began)
     stream.close()
-    save(model, out, steps, world, options.half_resume, trainer.average)
+    save(model, out, steps, options.half_resume, trainer.average)
     if options.eval_scenes:
         for scored in ("shapes", "things", "unseen") if world is not SHAPES else ("shapes",):
             score(out, options.eval_scenes, options.device, scored)
@@ -199,7 +200,7 @@ def train(
                 counts.clear()
                 since, shown = 0, now
             if now - saved > 60 * options.save_every:
-                save(trainer.model, out, step, trainer.world, options.half_resume, trainer.average)
+                save(trainer.model, out, step, options.half_resume, trainer.average)
                 write_curves(out / "curves.svg", curves, "steps")
                 saved = time.monotonic()
     write_curves(out / "curves.svg", curves, "steps")

@@ -11,15 +11,14 @@ from itertools import pairwise
 from pathlib import Path
 
 TOKENIZER = Path(__file__).parents[2] / "kestrel_core/bundled/moondream-tiny/tokenizer.json"
-THINGS_TOKENIZER = Path(__file__).parent / "things_tokenizer.json"  # of the wider world, until it is bundled
 
 # Lower-case words with the space before them. All else letter by letter, as printed words are read.
 PIECES = r" ?[a-z]+|[A-Z]|[0-9]|[^a-zA-Z0-9]"
 
 
 class Words:
-    def __init__(self, path: Path = TOKENIZER) -> None:
-        model = json.loads(path.read_text(encoding="utf-8"))["model"]
+    def __init__(self) -> None:
+        model = json.loads(TOKENIZER.read_text(encoding="utf-8"))["model"]
         self._ids: dict[str, int] = model["vocab"]
         self._ranks = {tuple(pair): rank for rank, pair in enumerate(model["merges"])}
         self._letters = byte_letters()

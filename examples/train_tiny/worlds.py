@@ -1,15 +1,14 @@
 """The worlds there are to learn: what each needs for a training."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Protocol
 
 import torch
 from torch import Generator, Tensor
 
-from kestrel_core.moondream.config import MOONDREAM_TINY, MoEConfig, MoondreamConfig
+from kestrel_core.moondream.config import MOONDREAM_TINY
 from kestrel_tools.scenes import render
 from kestrel_tools.things import paint
 from kestrel_tools.things.atlas import FOLDER
@@ -17,21 +16,7 @@ from kestrel_tools.things.atlas import FOLDER
 from . import batches, things_batches
 from .batches import Batch
 from .teacher import Teacher
-from .words import THINGS_TOKENIZER, TOKENIZER, Words
-
-# The model after the bundled one: a wider encoder, larger experts, twice the words. Heads of the text model
-# stay at 64, which every attention backend takes. A query takes about 146 ms on two cores, of 150 allowed;
-# with 640 in the encoder and 16 experts of 96 it took 163 to 168, where the bundled one takes 138.
-MOONDREAM_TINY2 = replace(
-    MOONDREAM_TINY,
-    text=replace(
-        MOONDREAM_TINY.text,
-        ff_dim=576,
-        vocab_size=1536,
-        moe=MoEConfig(num_experts=8, start_layer=2, experts_per_token=2, expert_inner_dim=128),
-    ),
-    vision=replace(MOONDREAM_TINY.vision, enc_dim=192, enc_ff_dim=512, proj_inner_dim=512),
-)
+from .words import Words
 
 
 class Painter(Protocol):
@@ -42,8 +27,6 @@ class Painter(Protocol):
 
 @dataclass(frozen=True)
 class World:
-    config: MoondreamConfig
-    tokenizer: Path
     easy_steps: int
     make: Callable[..., Batch]  # step, seed, size, config, teacher
     painter: Callable[[torch.device, bool], Painter]
@@ -52,8 +35,8 @@ class World:
     def maker(self, seed: int, size: int) -> Callable[[int], Batch]:
         """Makes the batch of a step. Worker processes take it along."""
         self.open()
-        teacher = Teacher(self.config.tokenizer, Words(self.tokenizer))
-        return partial(self.make, seed=seed, size=size, config=self.config, teacher=teacher)
+        teacher = Teacher(MOONDREAM_TINY.tokenizer, Words())
+        return partial(self.make, seed=seed, size=size, config=MOONDREAM_TINY, teacher=teacher)
 
 
 class BothPainters:
@@ -71,15 +54,11 @@ class BothPainters:
 
 
 SHAPES = World(
-    MOONDREAM_TINY,
-    TOKENIZER,
     batches.EASY_STEPS,
     batches.make_batch,
     lambda device, compiled: render.Painter(compiled),
 )
 THINGS = World(
-    MOONDREAM_TINY2,
-    THINGS_TOKENIZER,
     things_batches.EASY_STEPS,
     partial(things_batches.make_batch, folder=FOLDER),
     BothPainters,

@@ -18,8 +18,8 @@ BANNER = """
 {ways_in}
 
 Ctrl-C ends it."""
-QUESTION = "How many green circles are there?"  # in the sample; there are five
-ADAPTED_QUESTION = "How many circles are there?"  # of the adapter that comes along, about the same sample
+QUESTION = "How many circles are there?"  # in the sample; there are five
+ADAPTED_QUESTION = "What color is the star?"  # for the adapter that comes along, about the same sample
 NOISE = "Its weights are seeded random numbers, so its answers are noise.\n"
 # A checkout, or the folder of installed packages: the client and its samples lie differently in the two.
 _ROOT = Path(__file__).parents[2]

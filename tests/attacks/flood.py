@@ -52,7 +52,7 @@ class Question:
 
 
 QUESTIONS = (
-    Question("circles.png", "How many green circles are there?"),
+    Question("circles.png", "How many circles are there?"),
     Question("shapes.png", "What color is the star?"),
     Question("shapes.png", "How many shapes are there?"),
 )

@@ -64,7 +64,7 @@ def truth(stack: Served) -> dict[str, Any]:
     """What our own client is told about the picture."""
     with Client(f"127.0.0.1:{stack.grpc_port}") as client:
         return {
-            "answer": client.query(SAMPLE, "How many green circles are there?", temperature=0.0).text,
+            "answer": client.query(SAMPLE, "How many circles are there?", temperature=0.0).text,
             "caption": client.caption(SAMPLE, temperature=0.0).text,
             "description": client.query(SAMPLE, "Describe the picture.", temperature=0.0).text,
             "objects": client.detect(SAMPLE, "green circle").output["objects"],

@@ -37,7 +37,7 @@ def test_reasoning_points_at_what_it_counted(told: Any, truth: dict[str, Any]) -
     assert told["reasoning"]["answer"] == "5"
     reasoning = told["reasoning"]["reasoning"]
     [grounding] = reasoning["grounding"]
-    assert reasoning["text"][grounding["start_idx"] : grounding["end_idx"]] == "green circles"
+    assert reasoning["text"][grounding["start_idx"] : grounding["end_idx"]] == "circles"
     assert [{"x": x, "y": y} for x, y in grounding["points"]] == near(truth["points"])
 
 

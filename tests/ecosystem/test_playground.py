@@ -49,7 +49,7 @@ def visitor(address: str) -> Iterator[Any]:
 @pytest.mark.parametrize(
     ("skill", "words", "settings", "expected"),
     [
-        ("query", "How many green circles are there?", {"temperature": 0, "max_tokens": 64, "seed": 7}, "5"),
+        ("query", "How many circles are there?", {"temperature": 0, "max_tokens": 64, "seed": 7}, "5"),
         ("caption", "", {}, "white star"),
         ("detect", "green circle", {"max_objects": 2}, "x_min"),
         ("segment", "white star", {}, "svg_path"),

@@ -137,4 +137,4 @@ def test_rows_are_nearly_full() -> None:
     rows = [row_of_tasks(rng, draw_scene(rng, 1.2)) for _ in range(30)]
     assert all(sum(task.length for task in row) <= LENGTH for row in rows)
     assert batches.filled(rows) > 0.95
-    assert min(len(row) for row in rows) >= 6
+    assert min(len(row) for row in rows) >= 3, "a caption of eight shapes takes most of a row"

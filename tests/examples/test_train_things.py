@@ -15,11 +15,12 @@ from examples.train_tiny import checkpoints, export, network, things_batches, tr
 from examples.train_tiny.batches import LENGTH, fill, filled
 from examples.train_tiny.teacher import Teacher
 from examples.train_tiny.things_batches import LONGEST, ORDER, draw_task, new_scene
-from examples.train_tiny.words import THINGS_TOKENIZER, Words
-from examples.train_tiny.worlds import MOONDREAM_TINY2, THINGS, WORLDS
+from examples.train_tiny.words import TOKENIZER, Words
+from examples.train_tiny.worlds import THINGS, WORLDS
 from kestrel_core.intake.tokenizer import Tokenizer
 from kestrel_core.loop.step import PreparedImage
 from kestrel_core.moondream.checkpoint.config_file import validate
+from kestrel_core.moondream.config import MOONDREAM_TINY
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.protocol.messages import Request
 from kestrel_core.skills.registry import builtin_skills
@@ -32,8 +33,8 @@ from kestrel_tools.things.scene import Item
 from tests.small_atlas import small_atlas
 
 ATLAS = small_atlas()
-TEACHER = Teacher(MOONDREAM_TINY2.tokenizer, Words(THINGS_TOKENIZER))
-LANGUAGE = Language(MOONDREAM_TINY2, Tokenizer.from_file(THINGS_TOKENIZER, MOONDREAM_TINY2))
+TEACHER = Teacher(MOONDREAM_TINY.tokenizer, Words())
+LANGUAGE = Language(MOONDREAM_TINY, Tokenizer.from_file(TOKENIZER, MOONDREAM_TINY))
 SKILLS = builtin_skills()
 IMAGE = PreparedImage("picture", None, (1, 1))
 
@@ -45,18 +46,18 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_next_model_is_valid_and_small_enough() -> None:
-    validate(MOONDREAM_TINY2)
+def test_the_model_is_valid_and_small_enough() -> None:
+    validate(MOONDREAM_TINY)
     with torch.device("meta"):
-        parameters = sum(parameter.numel() for parameter in Moondream(MOONDREAM_TINY2).parameters())
+        parameters = sum(parameter.numel() for parameter in Moondream(MOONDREAM_TINY).parameters())
     assert 2 * parameters < 24e6, "bytes in bfloat16"
 
 
 @pytest.mark.parametrize("text", ["What's the colour of the dog?", " all objects", "Mon 12, Tue 40.", ""])
 def test_the_plain_tokenizer_gives_the_server_s_ids(text: str) -> None:
-    words = Words(THINGS_TOKENIZER)
+    words = Words()
     assert words.encode(text) == list(LANGUAGE.tokenizer.encode(text))
-    assert len(words._ids) <= MOONDREAM_TINY2.text.vocab_size
+    assert len(words._ids) <= MOONDREAM_TINY.text.vocab_size
 
 
 def test_rows_are_nearly_full_with_tasks_of_every_sort() -> None:
@@ -72,7 +73,7 @@ def test_rows_are_nearly_full_with_tasks_of_every_sort() -> None:
 
 
 def test_one_seed_gives_one_batch_whoever_makes_it(folder: Path) -> None:
-    make = partial(things_batches.make_batch, config=MOONDREAM_TINY2, teacher=TEACHER, folder=folder)
+    make = partial(things_batches.make_batch, config=MOONDREAM_TINY, teacher=TEACHER, folder=folder)
     steps = (0, 40_000, 40_001, 40_002)
     one, other = ([make(step, seed=1, size=2) for step in steps] for _ in range(2))
     for batch, again in zip(one, other, strict=True):
@@ -143,9 +144,9 @@ def test_a_slice_ends_by_its_clock_or_with_the_last_step_of_all() -> None:
 
 
 def test_a_checkpoint_is_made_again_from_halves_that_travelled(tmp_path: Path) -> None:
-    config = replace(MOONDREAM_TINY2, text=replace(MOONDREAM_TINY2.text, n_layers=3))
+    config = replace(MOONDREAM_TINY, text=replace(MOONDREAM_TINY.text, n_layers=3))
     model = network.new_model(config, torch.device("cpu"), 0)
-    checkpoints.save(model, tmp_path, 5, THINGS, half=True)
+    checkpoints.save(model, tmp_path, 5, half=True)
     kept = load_file(tmp_path / "model.safetensors")
     (tmp_path / "model.safetensors").unlink()
     export.main(tmp_path)

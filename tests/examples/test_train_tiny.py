@@ -18,9 +18,11 @@ from examples.train_tiny import (
     network,
     other_pictures,
     samples,
+    thing_samples,
 )
 from examples.train_tiny.batches import LENGTH
 from examples.train_tiny.teacher import Task, Teacher
+from examples.train_tiny.things_corpus import corpus
 from examples.train_tiny.words import TOKENIZER, Words
 from kestrel_core.intake.image_limits import ImageLimits
 from kestrel_core.intake.images import decode_image
@@ -275,18 +277,16 @@ def test_tiles_of_a_batch_become_what_the_server_makes_of_each_picture() -> None
 
 
 def test_the_samples_of_the_client_are_drawn_by_this_code() -> None:
-    assert {path.name for path in samples.SAMPLES.iterdir()} == set(samples.SCENES)
+    assert {path.name for path in samples.SAMPLES.iterdir()} == {*samples.SCENES, *thing_samples.PICTURES}
     for name, scene in samples.SCENES.items():
         drawn = decode_image(encode(draw(scene, *samples.SIZE, seed=0), None), ImageLimits())
         kept = decode_image((samples.SAMPLES / name).read_bytes(), ImageLimits())
         assert np.abs(drawn.astype(int) - kept).max() <= 2, f"{name}: run examples.train_tiny.samples"
 
 
-@pytest.mark.parametrize("world", ["shapes", "things"])
-def test_the_tokenizer_is_made_of_the_words_of_the_world(world: str) -> None:
+def test_the_tokenizer_is_made_of_the_words_of_the_world() -> None:
     pytest.importorskip("tokenizers")
-    path = make_tokenizer.WORLDS[world][0]
-    assert make_tokenizer.document_of(world) == path.read_text(encoding="utf-8")
+    assert make_tokenizer.build(corpus()) == TOKENIZER.read_text(encoding="utf-8")
 
 
 def test_somebody_elses_truth_is_what_is_drawn(tmp_path: Path) -> None:

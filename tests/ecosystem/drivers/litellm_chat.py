@@ -33,7 +33,7 @@ def usage(of: Any) -> dict[str, int]:
     }
 
 
-answer = ask("How many green circles are there?")
+answer = ask("How many circles are there?")
 chunks = list(ask("Describe the picture.", stream=True, stream_options={"include_usage": True}))
 try:
     ask("How many?", model="gpt-4o")

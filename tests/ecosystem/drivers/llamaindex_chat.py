@@ -23,7 +23,7 @@ def asked(question: str) -> list[ChatMessage]:
     return [ChatMessage(role="user", blocks=[ImageBlock(path=Path(path)), TextBlock(text=question)])]
 
 
-answer = model.chat(asked("How many green circles are there?"))
+answer = model.chat(asked("How many circles are there?"))
 pieces = [chunk.delta for chunk in model.stream_chat(asked("Describe the picture.")) if chunk.delta]
 usage = {
     "input_tokens": answer.raw.usage.prompt_tokens,

@@ -8,7 +8,7 @@ import moondream
 from PIL import Image
 
 address, path = sys.argv[1:]
-QUESTION = "How many green circles are there?"
+QUESTION = "How many circles are there?"
 OBJECT = "green circle"
 GREEDY = {"temperature": 0.0}
 

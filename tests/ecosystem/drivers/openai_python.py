@@ -11,7 +11,7 @@ from openai import APIStatusError, AsyncOpenAI, OpenAI
 
 address, path = sys.argv[1:]
 URL = f"data:image/png;base64,{base64.b64encode(Path(path).read_bytes()).decode()}"
-QUESTION = "How many green circles are there?"
+QUESTION = "How many circles are there?"
 
 client = OpenAI(base_url=f"{address}/v1", api_key="none", max_retries=0)
 

@@ -35,7 +35,7 @@ def stream(client: Any, **inputs: Any) -> list[Any]:
 
 
 picture = Path(path).read_bytes()
-question = "How many green circles are there?"
+question = "How many circles are there?"
 with triton_grpc.InferenceServerClient(f"127.0.0.1:{grpc_port}") as grpc:
     over_grpc = {
         "query": stream(grpc, SKILL="query", QUESTION=question, IMAGE=picture),

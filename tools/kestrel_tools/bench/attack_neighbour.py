@@ -16,7 +16,7 @@ from kestrel_tools.bench.soak_requests import with_comment
 PICTURES = Path(__file__).parents[1] / "doctor/pictures"
 GREEDY = {"temperature": 0, "max_tokens": 12}
 ASKED: Sequence[tuple[str, str, dict[str, Any]]] = (  # path, picture, fields
-    ("/v1/query", "circles.png", {"question": "How many green circles are there?", "settings": GREEDY}),
+    ("/v1/query", "circles.png", {"question": "How many circles are there?", "settings": GREEDY}),
     ("/v1/detect", "shapes.png", {"object": "green star"}),
     ("/v1/query", "shapes.png", {"question": "What color is the star?", "settings": GREEDY}),
     ("/v1/caption", "shapes.png", {"length": "short", "settings": GREEDY}),

@@ -22,9 +22,9 @@ AGAIN = "Download the file again."
 
 # Of the files in kestrel_core/bundled; a newly trained model brings new ones.
 BUNDLED_SHA256 = {
-    "config.json": "d21336dd83767821939f2cc804bdf64bf533dcc966452243b3b26cf504b912e5",
-    "model.safetensors": "391db199f0df49399404ac7f32cf7e22042ae3339d3949a13d5fe3ceedd69f6d",
-    "tokenizer.json": "b87f356f1285fbd564d78798c31d642f173de6152821cb792d0279d2c6297ca0",
+    "config.json": "b9490dcc358ac385e6a5395858c5a340c4d9a4caa41fa4a6f30daf7e4a5d8255",
+    "model.safetensors": "1759c529107f9fa3b67cfd3ef3198bfb7758d390190d06aeccf9160959184f5c",
+    "tokenizer.json": "95926ca76c8bd4825e32ccd5e4556e71bc652724840f0cac580ee8d9573444d1",
 }
 
 # Bits of one number, by its name in a header.

@@ -113,7 +113,7 @@ def hits(boxes: Sequence[Box]) -> Callable[[Output], bool]:
 
 
 CIRCLES, SHAPES = "circles.png", "shapes.png"
-HOW_MANY = "How many green circles are there?"
+HOW_MANY = "How many circles are there?"
 STAR = "What color is the star?"
 
 

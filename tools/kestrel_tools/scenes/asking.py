@@ -62,10 +62,6 @@ def scene_requests(rng: Random, scene: Scene) -> list[Asked]:
     asked += [objects(skill, *facts.target(rng, scene)) for skill in ("detect", "point") for _ in range(2)]
     asked.append(objects("segment", *_outlined(rng, scene)))
     asked.append(objects(rng.choice(("detect", "point", "segment")), absent(rng, scene), ()))
-    if rng.random() < 0.15:
-        has_picture = rng.random() < 0.3
-        question, answer = facts.talk(rng, has_picture)
-        asked.append(Asked("talk", "query", {"question": question}, answer, has_picture=has_picture))
     return asked
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from kestrel_core.loop.step import Coord, Input, Size
 
-from .phrases import OTHER_THINGS, SMALL_TALK, VISUAL, plural, question_of
+from .phrases import OTHER_THINGS, plural, question_of
 from .world import COLOUR_NAMES, SHAPES, SIZES, Scene, Thing
 
 NOTHING: tuple[Thing, ...] = ()
@@ -327,12 +327,3 @@ def spatial_fact(rng: Random, scene: Scene) -> tuple[Fact, tuple[Input, ...]] | 
         return Fact("spatial", question_of(rng, "this", ""), thing.name, sentence), refs
     name = "colour" if kind < 0.75 else "shape"
     return Fact("spatial", question_of(rng, f"this {name}", ""), getattr(thing, name)), refs
-
-
-def talk(rng: Random, with_image: bool) -> tuple[str, str]:
-    """A question that is not about a picture, and its answer."""
-    if not with_image and rng.random() < 0.3:
-        question = question_of(rng, rng.choice(VISUAL), f"{rng.choice(COLOUR_NAMES)} {rng.choice(SHAPES)}")
-        return question, "There is no picture to look at."
-    questions, answer = rng.choice(SMALL_TALK)
-    return rng.choice(questions), answer

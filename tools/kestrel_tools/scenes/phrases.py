@@ -132,52 +132,9 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
     ),
 }
 
-VISUAL = ("colour", "size", "where", "count", "presence", "read", "describe")
-
 IN_A_SENTENCE = ("Answer in a sentence.", "Answer in a full sentence.", "Use a full sentence.")
 
 PLURALS = {"cross": "crosses"}
-
-KNOWN_COLOURS = "red, orange, yellow, green, cyan, blue, purple, pink, brown, black, gray and white"
-KNOWN_SHAPES = "circles, squares, triangles, stars, crosses, rings, diamonds and hearts"
-
-SMALL_TALK: tuple[tuple[tuple[str, ...], str], ...] = (
-    (("Hello!", "Hi!", "Hello there.", "Good morning!", "Hey!", "Hi"), "Hello! Show me a picture of shapes."),
-    (
-        ("What can you do?", "What are you able to do?", "How can you help me?", "Help!", "What do you do?"),
-        "I name, count, find and outline colored shapes, and I read short words.",
-    ),
-    (
-        ("Who are you?", "What are you?", "What is your name?", "Tell me about yourself."),
-        "I am a very small Moondream. I know colored shapes and short words.",
-    ),
-    (("Thank you!", "Thanks!", "Thanks a lot.", "Thank you very much."), "You are welcome."),
-    (("Goodbye!", "Bye!", "Bye bye.", "See you."), "Goodbye!"),
-    (("How are you?", "How are you today?", "How do you do?"), "I am fine, thank you."),
-    (
-        ("What shapes do you know?", "Which shapes do you know?", "What shapes can you recognise?"),
-        f"I know {KNOWN_SHAPES}.",
-    ),
-    (
-        ("What colors do you know?", "Which colors do you know?", "What colours do you know?"),
-        f"I know {KNOWN_COLOURS}.",
-    ),
-    (("Are you a person?", "Are you human?", "Are you a robot?"), "No, I am a very small model."),
-    (
-        (
-            "What is the capital of France?",
-            "What time is it?",
-            "Who wrote this book?",
-            "Tell me a joke.",
-            "Write a poem.",
-            "What is the weather?",
-            "How old are you?",
-            "What is love?",
-            "Where do you live?",
-        ),
-        "I only know about shapes, colors and short words.",
-    ),
-)
 
 OTHER_THINGS = (
     "dog", "cat", "car", "tree", "house", "person", "man", "woman", "bird", "horse", "table", "chair",

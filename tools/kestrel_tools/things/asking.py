@@ -25,9 +25,10 @@ def scene_requests(rng: Random, scene: Scene, sets: Mapping[Boxed, str]) -> list
     requests += [_caption(scene, length) for length in ("short", "normal", "long")]
     requests += [objects(skill, *targets.target(rng, scene)) for skill in ("detect", "detect", "point")]
     requests.append(_absent(rng, scene))
-    kind, question, answer = talk(rng, with_picture=True)
-    if rng.random() < 0.2:
-        requests.append(Asked(kind, "query", {"question": question}, answer))
+    if rng.random() < 0.25:
+        has_picture = rng.random() < 0.7
+        kind, question, answer = talk(rng, has_picture)
+        requests.append(Asked(kind, "query", {"question": question}, answer, has_picture=has_picture))
     return requests
 
 

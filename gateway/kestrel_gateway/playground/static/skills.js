@@ -44,12 +44,24 @@ function ownSkill({ name, meaning, image, streams, settings, arguments: all }) {
 const SETTINGS = ["temperature", "top_p", "max_tokens", "max_objects", "seed"];
 
 const IDEAS = {
+  "park.png": {
+    query: ["What's in this image?", "Which thing is the biggest?", "What color is the balloon?"],
+    object: ["dog", "everything", "balloon", "soccer ball"],
+  },
+  "street.png": {
+    query: ["What does the sign say?", "What's in this picture?", "What is to the right of the bus?"],
+    object: ["car", "house", "everything"],
+  },
+  "chart.png": {
+    query: ["Which day has the most visitors?", "What is the value for Fri?", "What's the title?"],
+    object: ["bars", "tallest bar", "text"],
+  },
   "shapes.png": {
     query: ["What is in this picture?", "What color is the star?", "How many big shapes are there?"],
     object: ["big shapes", "green star", "heart", "small shapes"],
   },
   "circles.png": {
-    query: ["How many green circles are there?", "Is the star above the ring?", "What is in this picture?"],
+    query: ["How many circles are there?", "Is the star above the ring?", "What is in this picture?"],
     object: ["green circle", "white star", "ring"],
   },
   "sign.png": {
