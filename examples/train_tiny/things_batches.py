@@ -55,7 +55,7 @@ MOST_OUTLINED = 5
 @cache
 def training_atlas(folder: Path) -> Atlas:
     """Opened once, before workers are forked, which then share it."""
-    seen = open_atlas(folder).part(unseen=False)
+    seen = open_atlas(folder).part("things")
     return Atlas(with_other_styles(seen.sprites), seen.fonts)
 
 

@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 import pytest
@@ -19,8 +19,8 @@ from kestrel_tools.scenes.answers import Answer
 from kestrel_tools.scenes.asking import Asked
 from kestrel_tools.scenes.named import named
 from kestrel_tools.scenes.options import EvalOptions
-from kestrel_tools.scenes.score import Outcome, Scores, grade, near_value, same_description
-from kestrel_tools.things.atlas import UNSEEN_FONTS, UNSEEN_SETS, open_atlas
+from kestrel_tools.scenes.score import WORLD_TARGETS, Outcome, Scores, grade, near_value, same_description
+from kestrel_tools.things.atlas import HELD_OUT, UNSEEN_FONTS, open_atlas
 from kestrel_tools.things.pictures import NewPictures, Picture, open_things
 from tests.small_atlas import small_atlas
 
@@ -124,20 +124,40 @@ def test_a_picture_is_a_file_of_its_size_and_the_same_again(pictures: list[Pictu
     assert (width, height) == (again.width, again.height)
 
 
-def test_the_unseen_part_of_an_atlas_shares_nothing_with_the_other(tmp_path: Path) -> None:
-    for name in ("mine", UNSEEN_SETS[0]):
-        replace(ATLAS.sprites, sets=(name,) * len(ATLAS.sprites)).save(tmp_path / f"things-{name}.npz")
+def write_atlas(folder: Path, *sets: str) -> None:
+    for name in sets:
+        replace(ATLAS.sprites, sets=(name,) * len(ATLAS.sprites)).save(folder / f"things-{name}.npz")
     for name in ("dots", UNSEEN_FONTS[0]):
-        replace(ATLAS.fonts, names=(name,)).save(tmp_path / f"font-{name}.npz")
+        replace(ATLAS.fonts, names=(name,)).save(folder / f"font-{name}.npz")
+
+
+@pytest.mark.parametrize(("world", "held_out"), [("unseen", "twemoji"), ("line-art", "openmoji")])
+def test_a_held_out_part_of_an_atlas_shares_nothing_with_the_others(
+    world: str, held_out: str, tmp_path: Path
+) -> None:
+    write_atlas(tmp_path, "mine", "twemoji", "openmoji")
     whole = open_atlas(tmp_path)
-    seen, unseen = whole.part(unseen=False), whole.part(unseen=True)
+    seen, unseen = whole.part("things"), whole.part(world)
     assert len(seen.sprites) == len(unseen.sprites) == len(ATLAS.sprites)
-    assert set(seen.sprites.sets) == {"mine"} and set(unseen.sprites.sets) == {UNSEEN_SETS[0]}
+    assert set(seen.sprites.sets) == {"mine"} and set(unseen.sprites.sets) == {held_out}
+    assert HELD_OUT[world] == (held_out,)
     assert seen.fonts.names == ("dots",) and unseen.fonts.names == (UNSEEN_FONTS[0],)
     drawn_by = {
-        a.drawn_by for a in open_things("unseen", 1, 3, tmp_path)[1].requests(Random(1)) if a.kind == "naming"
+        a.drawn_by for a in open_things(world, 1, 3, tmp_path)[1].requests(Random(1)) if a.kind == "naming"
     }
-    assert drawn_by <= {UNSEEN_SETS[0], ""}
+    assert drawn_by <= {held_out, ""}
+
+
+def test_a_world_whose_drawings_are_missing_says_how_to_make_them(tmp_path: Path) -> None:
+    write_atlas(tmp_path, "mine", "twemoji")
+    with pytest.raises(InvalidRequest, match=r"line-art.*make_atlas"):
+        open_things("line-art", 1, 3, tmp_path)
+
+
+def test_every_world_that_may_be_asked_for_has_its_targets() -> None:
+    choices = get_type_hints(EvalOptions, include_extras=True)["world"].__metadata__[0].how["choices"]
+    assert set(choices) == WORLD_TARGETS.keys() == {"shapes", "things", *HELD_OUT}
+    assert not WORLD_TARGETS["line-art"]
 
 
 def test_without_drawings_it_says_how_to_make_them(tmp_path: Path) -> None:

@@ -41,8 +41,9 @@ class EvalOptions:
     world: Annotated[
         str,
         Option(
-            "things: drawn as in training; unseen: from drawings and fonts it never saw (%(default)s)",
-            choices=("shapes", "things", "unseen"),
+            "things: drawn as in training; unseen: from drawings and fonts it never saw; line-art: from line "
+            "drawings, which are unlike those of training (%(default)s)",
+            choices=("shapes", "things", "unseen", "line-art"),
         ),
     ] = "shapes"
     atlas: Annotated[

@@ -89,5 +89,5 @@ def outline_of(item: Item, scene: Scene, atlas: Atlas) -> Paths:
 
 
 def open_things(world: str, seed: int, count: int, folder: Path = FOLDER) -> NewPictures:
-    """World `things` is drawn as training draws it, `unseen` from sets and fonts that it never saw."""
-    return NewPictures(seed, count, open_atlas(folder).part(unseen=world == "unseen"))
+    """`things` is drawn as in training, `unseen` and `line-art` from sets and fonts that it never saw."""
+    return NewPictures(seed, count, open_atlas(folder).part(world))
