@@ -2,7 +2,7 @@
 
     python examples/detect.py client/samples/shapes.png "red circle"
 
-The bundled model knows coloured shapes; KESTREL_MODEL=moondream2 KESTREL_DEVICE=cuda is for photographs.
+The bundled model knows drawings; KESTREL_MODEL=moondream2 KESTREL_DEVICE=cuda is for photographs.
 """
 
 import asyncio

@@ -3,7 +3,7 @@
     python examples/query.py client/samples/circles.png "How many circles are there?" "Is there a star?"
 
 Every option of the engine is a KESTREL_* variable. Without any, the bundled model answers on the CPU, which
-knows coloured shapes; KESTREL_MODEL=moondream2 KESTREL_DEVICE=cuda is for photographs.
+knows drawings; KESTREL_MODEL=moondream2 KESTREL_DEVICE=cuda is for photographs.
 """
 
 import asyncio
