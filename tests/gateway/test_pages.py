@@ -68,7 +68,8 @@ def test_nothing_else_is_served(gateway: Running, path: str) -> None:
 
 def test_the_page_is_told_what_it_cannot_know(gateway: Running) -> None:
     _, about, headers = gateway.get("/playground/about.json")
-    assert about["samples"] == ["circles.png", "shapes.png", "sign.png"]
+    samples = ["chart.png", "circles.png", "park.png", "shapes.png", "sign.png", "street.png"]
+    assert about["samples"] == samples
     assert (about["grpc_port"], about["has_keys"]) == (1, False)
     assert about["max_picture_bytes"] == gateway.house.options.max_image_bytes
     assert headers["content-security-policy"] == POLICY
