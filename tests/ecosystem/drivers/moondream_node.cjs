@@ -3,7 +3,7 @@ const { readFileSync } = require('fs');
 const { vl } = require('moondream');
 
 const [address, path] = process.argv.slice(2);
-const question = 'How many green circles are there?';
+const question = 'How many circles are there?';
 const object = 'green circle';
 
 async function all(stream) {

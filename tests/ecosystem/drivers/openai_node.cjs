@@ -4,7 +4,7 @@ const { OpenAI } = require('openai');
 
 const [address, path] = process.argv.slice(2);
 const URL = `data:image/png;base64,${readFileSync(path).toString('base64')}`;
-const QUESTION = 'How many green circles are there?';
+const QUESTION = 'How many circles are there?';
 const client = new OpenAI({ baseURL: `${address}/v1`, apiKey: 'none', maxRetries: 0 });
 
 function chat({ text = QUESTION, url = URL, ...more } = {}) {
