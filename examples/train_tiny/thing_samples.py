@@ -6,7 +6,7 @@ Needs `npm`, as `make_atlas` does. Arranged by hand, with icons of Noto Emoji (A
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyvips
@@ -48,7 +48,7 @@ class Print:
 class Sample:
     ground: str  # what is behind, as SVG
     icons: Sequence[Icon] = ()
-    prints: Sequence[Print] = field(default=())
+    prints: Sequence[Print] = ()
 
 
 def _box(x: float, y: float, width: float, height: float, fill: str, radius: float = 0) -> str:
