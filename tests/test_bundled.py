@@ -107,18 +107,20 @@ def test_the_size_of_the_fifth_outlined_circle_is_its_own() -> None:
 
 
 def test_what_the_banner_asks_is_answered_truly() -> None:
-    async def ask() -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    async def ask() -> tuple[dict[str, Any], ...]:
         engine = await InferenceEngine.create(TINY)
         try:
             picture, greedy = SAMPLE.read_bytes(), {"temperature": 0.0}
             counted = await engine.query(picture, QUESTION, settings=greedy)
             found = await engine.detect(picture, "green circle")
             talked = await engine.query(None, "What can you do?", settings=greedy)
-            return counted.output, found.output, talked.output
+            # Without reasoning it says 4, so this is what is held of the question with a colour.
+            green = await engine.query(picture, "How many green circles are there?", reasoning=True)
+            return counted.output, found.output, talked.output, green.output
         finally:
             await engine.shutdown()
 
-    counted, found, talked = asyncio.run(ask())
-    assert counted["answer"] == "5"
+    counted, found, talked, green = asyncio.run(ask())
+    assert counted["answer"] == green["answer"] == "5"
     assert len(found["objects"]) == 5
     assert "shapes" in talked["answer"]
