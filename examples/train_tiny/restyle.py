@@ -1,4 +1,5 @@
-"""More styles of drawing than there are sets: each sprite again, bent, and inked, flat or reshaded. No torch.
+"""More styles of drawing than there are sets: each sprite again, bent, and inked, flat, reshaded or without
+colours. No torch.
 
 A model that has seen a banana in seven sets knows those seven. It failed on sets that are drawn with black
 lines, in other colours, or with other proportions.
@@ -16,16 +17,20 @@ from kestrel_tools.things.colour import main_colour
 
 COPIES = 3  # of each sprite
 INKED, SHADED, FLAT = 0.5, 0.6, 0.4  # of the copies
+OUTLINED, TWO_TONE = 0.1, 0.08  # of the copies, which have no colours
 INK = 0.1  # how bright the lines are
 LEAST_EDGE, MOST_EDGE = 0.2, 0.4  # of each sprite, so that some get the rim alone
 HUE, LEAST_SATURATION, MOST_SATURATION, LEAST_VALUE, MOST_VALUE = 0.5, 0.55, 1.2, 0.82, 1.15
+PALE = 0.15  # how much is left of the colours where lines are all
 LEAST_STRETCH, SHEAR = 0.72, 0.22
 WAVE, WAVES = 0.05, 3.0  # how far points move to and fro, of half a cell, and how often (radians of it)
 REACH = 0.97  # of the cell's half, that a bent drawing may take
 
 
 def with_other_styles(sprites: Sprites, copies: int = COPIES, seed: int = 0) -> Sprites:
-    """The sprites and their copies, which are bent, and inked, flat, in other shades or some of these."""
+    """The sprites and their copies, which are bent, and inked, flat, in other shades or some of these, or
+    without colours.
+    """
     with ThreadPoolExecutor() as pool:  # side by side, since it takes seconds and the device waits for it
         parts = [sprites, *pool.map(partial(_restyled, sprites, seed), range(copies))]
     texts = (sum((getattr(part, name) for part in parts), ()) for name in ("names", "sets", "colours"))
@@ -40,13 +45,18 @@ def _restyled(sprites: Sprites, seed: int, turn: int) -> Sprites:
     for index in np.flatnonzero(flat):
         colours[index] = _flat(colours[index], alpha[index], rng)
     colours[shaded] = _shaded(colours[shaded], rng)
-    colours[inked] = _inked(colours[inked], alpha[inked], rng)
+    tones = rng.random(len(sprites))
+    outlined, two_tone = tones < OUTLINED, (tones >= OUTLINED) & (tones < OUTLINED + TWO_TONE)
+    colours[two_tone] = _two_tone(colours[two_tone], alpha[two_tone], rng)
+    inked |= outlined | two_tone
+    colours[inked] = _inked(colours[inked], alpha[inked], rng, outlined[inked])
     # Colours are times alpha already, and stay so.
     levels = np.rint(np.clip(np.minimum(colours, alpha), 0, 1) * 255).astype(np.uint8)
     pixels = np.concatenate((levels, bent.pixels[..., 3:]), axis=-1)
+    changed, colourless = shaded | flat, outlined | two_tone
     names = tuple(
-        main_colour(one[::2, ::2]) if changed else kept  # a quarter of the pixels tells it as well
-        for one, changed, kept in zip(pixels, shaded | flat, sprites.colours, strict=True)
+        "" if colourless[at] else main_colour(one[::2, ::2]) if changed[at] else kept  # a quarter tells it
+        for at, (one, kept) in enumerate(zip(pixels, sprites.colours, strict=True))
     )
     return replace(bent, colours=names, pixels=pixels)
 
@@ -135,10 +145,24 @@ def _shaded(colours: NDArray[np.float32], rng: np.random.Generator) -> NDArray[n
     return np.einsum("nij,nhwj->nhwi", change, colours)
 
 
-def _inked(
+def _two_tone(
     colours: NDArray[np.float32], alpha: NDArray[np.float32], rng: np.random.Generator
 ) -> NDArray[np.float32]:
-    """Dark lines within the rim and where colours meet."""
+    """Dark where it is darker than its mean and white elsewhere; of some the other way round."""
+    bright = colours.mean(-1, keepdims=True)
+    mean = bright.sum((1, 2), keepdims=True) / np.maximum(alpha.sum((1, 2), keepdims=True), 1e-3)
+    turned = rng.random((len(alpha), 1, 1, 1)) < 0.3
+    light: NDArray[np.float32] = np.where((bright > mean * alpha) != turned, alpha, INK * alpha)
+    return np.broadcast_to(light, colours.shape)
+
+
+def _inked(
+    colours: NDArray[np.float32],
+    alpha: NDArray[np.float32],
+    rng: np.random.Generator,
+    outlined: NDArray[np.bool_],
+) -> NDArray[np.float32]:
+    """Dark lines within the rim and where colours meet; of the outlined, little but these."""
     shown = np.concatenate((colours, alpha), axis=-1)
     lines = np.zeros(alpha.shape[:3], np.float32)
     for axis in (1, 2):
@@ -146,7 +170,9 @@ def _inked(
         lines = np.maximum(lines, step)
     edge = rng.uniform(LEAST_EDGE, MOST_EDGE, (len(alpha), 1, 1)).astype(np.float32)
     dark = np.clip((_widened(lines) - edge) / edge, 0, 1)[..., None]
-    return colours * (1 - dark) + INK * alpha * dark
+    ground = np.where(outlined[:, None, None, None], PALE * colours + (1 - PALE) * alpha, colours)
+    inked: NDArray[np.float32] = ground * (1 - dark) + INK * alpha * dark
+    return inked
 
 
 def _widened(lines: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -40,7 +40,7 @@ from .teacher import Task, Teacher
 # drawn for what room is left.
 ORDER = ("long", "short", "short", "middle", "short", "long", "short", "short", "middle", "short", "long")
 LONGEST = 192  # positions: five outlines of 37
-SORTS = {"things": 0.48, "print": 0.12, "charts": 0.26, "shapes": 0.14}
+SORTS = {"things": 0.48, "print": 0.15, "charts": 0.24, "shapes": 0.13}
 AS_BEFORE = 0.4  # of what is asked about shapes alone, in the words of the small world
 
 # Easy batches (one tile, few things) become rare over these steps.
@@ -135,24 +135,24 @@ def _short(rng: Random, scene: Scene, teacher: Teacher, atlas: Atlas) -> Task | 
 
 def _middle(rng: Random, scene: Scene, teacher: Teacher, atlas: Atlas) -> Task | None:
     kind = rng.random()
-    if kind < 0.25:
+    if kind < 0.18:
         return teacher.detect(*targets.target(rng, scene))
-    if kind < 0.37:
+    if kind < 0.27:
         return teacher.point(*targets.target(rng, scene))
-    if kind < 0.6:
+    if kind < 0.52:
         return teacher.query(rng, choose.fact(rng, scene), reasoning=True)
-    if kind < 0.85:
+    if kind < 0.88:
         return _captioned(scene, "short", teacher)
     return teacher.query(rng, choose.fact(rng, scene))
 
 
 def _long(rng: Random, scene: Scene, teacher: Teacher, atlas: Atlas) -> Task | None:
     kind = rng.random()
-    if kind < 0.25:
+    if kind < 0.32:
         return _captioned(scene, "normal", teacher)
-    if kind < 0.45:
+    if kind < 0.54:
         return _captioned(scene, "long", teacher)
-    if kind < 0.8:
+    if kind < 0.79:
         return _outlined(rng, scene, teacher, atlas)
     if kind < 0.88:
         return teacher.query(rng, choose.fact(rng, scene), reasoning=True)

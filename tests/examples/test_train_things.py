@@ -27,7 +27,7 @@ from kestrel_core.skills.registry import builtin_skills
 from kestrel_core.skills.spec import Language
 from kestrel_tools.things.compose import draw_scene
 from kestrel_tools.things.language import choose, targets
-from kestrel_tools.things.language.talk import CANNOT_TELL
+from kestrel_tools.things.language.fact import CANNOT_TELL
 from kestrel_tools.things.pictures import outline_of
 from kestrel_tools.things.scene import Item
 from tests.small_atlas import small_atlas
@@ -107,7 +107,7 @@ def test_no_question_is_longer_than_a_task_may_be() -> None:
             task = draw_task(rng, "short", scene, TEACHER, ATLAS)
             asked += task is not None
             unknown += task is not None and task.text == CANNOT_TELL
-    assert unknown < 0.03 * asked
+    assert unknown < 0.04 * asked
 
 
 def test_outlines_lie_in_their_boxes_and_are_read_by_the_server() -> None:

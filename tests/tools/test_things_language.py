@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
 from random import Random
 
 import pytest
@@ -10,17 +11,18 @@ import pytest
 from kestrel_tools.scenes import facts as old_facts
 from kestrel_tools.scenes import world as shapes
 from kestrel_tools.scenes.world import Background, Box
-from kestrel_tools.things.charts import draw_chart
+from kestrel_tools.things.atlas import CHARACTERS
+from kestrel_tools.things.charts import LEAST_MEASURED, draw_chart
 from kestrel_tools.things.compose import apart, draw_scene
 from kestrel_tools.things.decor import reach_of_mark
 from kestrel_tools.things.language import chart_facts, facts, places, relations, talk
 from kestrel_tools.things.language.choose import MAKERS, fact, spatial_fact
-from kestrel_tools.things.language.fact import caption, counted
+from kestrel_tools.things.language.fact import CANNOT_TELL, caption, counted
 from kestrel_tools.things.language.questions import QUESTIONS, asked
 from kestrel_tools.things.language.spelling import casual, chosen, mistyped, number_of
 from kestrel_tools.things.language.targets import ALL, target
-from kestrel_tools.things.language.wanted import LANDSCAPE, of_kind, of_noun, only, stranger, wanted
-from kestrel_tools.things.lettering import MOST_LETTERS
+from kestrel_tools.things.language.wanted import LANDSCAPE, of_kind, of_noun, only, sized, stranger, wanted
+from kestrel_tools.things.lettering import MOST_LETTERS, WORDS, printed_text
 from kestrel_tools.things.scene import Item, Line, Mark, Placed, Scene, widened
 from kestrel_tools.things.subjects import draw_subject
 from tests.small_atlas import small_atlas
@@ -192,14 +194,59 @@ def test_shapes_alone_are_counted_by_that_word() -> None:
 
 
 def test_what_lies_behind_things_is_not_asked_about() -> None:
-    decorated = [scene for scene in scenes(250, 9) if scene.marks and not scene.lines]
+    decorated = [scene for scene in scenes(250, 9) if scene.marks and scene.items and not scene.lines]
     assert 30 < len(decorated) < 90 and any(item.is_shape for scene in decorated for item in scene.items)
     for scene in decorated:
-        assert scene.items
         assert facts.ground(Random(1), scene) is None
         assert caption(scene, "long") == caption(replace(scene, marks=()), "long")
     words = {stranger(Random(seed), decorated[0]).one for seed in range(2000)}
     assert "bridge" in words and not words & set(LANDSCAPE)
+
+
+def test_a_picture_of_nothing_that_is_known_is_said_to_be_one() -> None:
+    found = [scene for scene in scenes(600, 12) if not scene.items and not scene.lines and scene.marks]
+    assert found
+    for scene in found:
+        rng = Random(3)
+        assert {caption(scene, length) for length in ("short", "normal", "long")} == {CANNOT_TELL}
+        assert facts.describe(rng, scene).answer == CANNOT_TELL
+        assert facts.empty(rng, scene) is None, "it is neither empty nor is anything there"
+        assert {facts.count(rng, scene).answer for _ in range(20)} == {"0"}
+
+
+def test_what_is_neither_small_nor_big_is_not_called_so() -> None:
+    middling = thing("dog", (0.4, 0.1, 0.6, 0.3), "brown", "")
+    scene = scene_of(middling, CAT, CAR)
+    assert "a dog" in caption(scene, "normal") and "A big cat" in caption(scene, "long")
+    dogs = of_noun(scene, "dog", "dog")
+    assert dogs is not None and sized(dogs, "small") is None
+    rng = Random(5)
+    told = [found for found in (facts.size(rng, scene) for _ in range(200)) if found is not None]
+    assert told and not any("dog" in found.question for found in told if found.kind == "size")
+    drawn = {item.size for one in scenes(40, 13) for item in one.items if not item.is_shape}
+    assert drawn == {"small", "", "big"}
+
+
+def test_lines_are_set_below_each_other_in_the_same_letters() -> None:
+    below = [
+        (upper, lower)
+        for scene in scenes(300, 14)
+        for upper, lower in pairwise(scene.lines)
+        if (upper.font, upper.rgb) == (lower.font, lower.rgb) and upper.box[3] < lower.box[1]
+    ]
+    assert len(below) > 5
+
+
+def test_print_is_of_words_from_no_list_too() -> None:
+    rng = Random(6)
+    found = [printed_text(rng) for _ in range(3000)]
+    assert max(map(len, found)) <= MOST_LETTERS
+    assert all(letter in CHARACTERS for text in found for letter in text)
+    single = {text.lower() for text in found if text.isalpha() and len(text) > 5}
+    assert len(single - set(WORDS)) > 200 and len(single & set(WORDS)) > 25
+    patterns = (r"(19|20)\d\d", r"\d+,\d{3}", r"[A-Z]{1,3}-\d+", r"\d+[A-Z]{1,3}", r"\d+ kg", r"\$\d+\.\d\d")
+    for pattern in patterns:
+        assert any(re.fullmatch(pattern, text) for text in found), pattern
 
 
 def test_print_stands_out_from_its_sign_and_nothing_else_is_on_that() -> None:
@@ -277,6 +324,19 @@ def test_a_chart_says_what_it_shows() -> None:
             told = caption(scene, length)
             assert all(f"{label} {value}" in told for label, value in values.items())
     assert len(kinds) > 10
+
+
+def test_values_that_no_print_tells_are_long_enough_to_be_measured() -> None:
+    rng, measured = Random(8), 0
+    for _ in range(120):
+        scene = draw_chart(rng, ATLAS, 1.3, (364, 364))
+        if scene is None or scene.chart is None:
+            continue
+        values, texts = scene.chart.values, {line.text for line in scene.lines}
+        if not {str(value) for value in values} <= texts:
+            measured += 1
+            assert min(values) >= int(LEAST_MEASURED * max(values)), values
+    assert measured > 20
 
 
 def test_what_a_picture_does_not_tell_is_not_told() -> None:

@@ -14,10 +14,9 @@ from kestrel_tools.things.charts import draw_chart
 from kestrel_tools.things.compose import draw_scene
 from kestrel_tools.things.language import chart_facts, choices, kinds, places, print_facts, spelling, unknown
 from kestrel_tools.things.language.chart_words import OTHERWISE, direction, missing, worded
-from kestrel_tools.things.language.fact import Fact
+from kestrel_tools.things.language.fact import CANNOT_TELL, Fact
 from kestrel_tools.things.language.questions import asked
 from kestrel_tools.things.language.spelling import introduced
-from kestrel_tools.things.language.talk import CANNOT_TELL
 from kestrel_tools.things.scene import Chart, Item, Line, Placed, Scene, widened
 from kestrel_tools.things.subjects import FAMILIES, LABELS, MORE_LABELS, TITLES, TOPICS, family_of, labels_of
 from tests.small_atlas import small_atlas
@@ -118,7 +117,7 @@ def test_what_is_in_a_part_of_the_picture_is_there() -> None:
     for scene, fact in made(places.parts):
         if fact.kind != "part" or fact.answer in ("yes", "no"):
             continue
-        question = re.sub(r"right in the (?=middle|cent|very)", "", fact.question.lower())
+        question = re.sub(r"^right\b|right in the (?=middle|cent|very)", "", fact.question.lower())
         tests = {r"\bleft\b": (0, -1), r"\bright\b": (0, 1), r"\b(top|upper)\b": (1, -1)}
         tests[r"\b(bottom|lower)\b"] = (1, 1)
         sides = [side for words, side in tests.items() if re.search(words, question)]

@@ -15,7 +15,10 @@ from .subjects import draw_subject
 
 MOST_BARS = 7
 LEAST_BARS = 2
+GRID = 0.75  # of the charts with an axis have lines all through
 BOTH = 0.15  # of the charts with printed values have an axis too
+LEAST_PRINTED = 1 / 12  # of the largest value
+LEAST_MEASURED = 1 / 5  # where the axis alone tells it: 5 % of a shorter bar are less than a pixel
 APART = 0.06  # of the largest value, that the two largest and the two smallest must differ by
 
 
@@ -69,7 +72,9 @@ class _Drawing:
         self._font = rng.randrange(len(atlas.fonts))
         least = least_height(self._unit, pixels)
         self._height = least * rng.uniform(1.0, 1.35)  # of a letter's cell
-        self._left, self._top, self._right, self._bottom = 0.03, 0.03, 0.97, 0.97
+        wide = rng.random() < 0.4  # margins
+        self._left, self._top = (0.03 + wide * rng.uniform(0, 0.09) for _ in range(2))
+        self._right, self._bottom = (0.97 - wide * rng.uniform(0, 0.09) for _ in range(2))
         self._lines: list[Line] = []
         self._marks: list[Mark] = []
 
@@ -86,7 +91,7 @@ class _Drawing:
         labels = self._labels(family, flat)
         if len(labels) < LEAST_BARS:
             return None
-        values = _values(rng, len(labels))
+        values = _values(rng, len(labels), LEAST_PRINTED if printed else LEAST_MEASURED)
         if kind == "line" and rng.random() < 0.35:  # one that rises or falls all the way
             values.sort(reverse=rng.random() < 0.5)
         boxes = self._bars(labels, values, printed) if flat else self._columns(kind, labels, values, printed)
@@ -105,7 +110,7 @@ class _Drawing:
         )
         self._lines.append(line)
         self._top = line.box[3] + 0.04
-        return line.box[2] - line.box[0] < 0.94
+        return line.box[0] > 0.02 and line.box[2] < 0.98
 
     def _labels(self, family: tuple[str, ...], flat: bool) -> list[str]:
         """As many neighbours from one list as fit beside each other, or below each other if flat."""
@@ -149,7 +154,8 @@ class _Drawing:
         return most * (self._rng.uniform(1.0, 1.4) if self._rng.random() < 0.5 else 1.0)
 
     def _ticks(self, most: int) -> list[int]:
-        step = next(step for step in (1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500) if most / step <= 5)
+        many = self._rng.choice((3, 5, 5, 5, 8))
+        step = next(step for step in (1, 2, 5, 10, 20, 25, 50, 100, 200, 250, 500) if most / step <= many)
         return list(range(0, most + step, step))
 
     def _columns(self, kind: str, labels: list[str], values: list[int], printed: bool) -> list[Box] | None:
@@ -169,10 +175,11 @@ class _Drawing:
             return None
         middles = [self._left + (index + 0.5) * room for index in range(len(labels))]
         heights = [depth * value / top_value for value in values]
+        end = self._right if self._rng.random() < GRID else self._left + 0.02
         for tick in ticks:
             y = self._bottom - depth * tick / top_value
             self._text(str(tick), (self._left - 0.02, y), (1.0, 0.5))
-            self._line_mark((self._left, y), (self._right, y), 0.003, self._faint)
+            self._line_mark((self._left, y), (end, y), 0.003, self._faint)
         if self._rng.random() < 0.85:
             self._line_mark((self._left, self._bottom), (self._right, self._bottom), 0.006, self._ink)
         if self._rng.random() < 0.4:
@@ -191,7 +198,7 @@ class _Drawing:
         return boxes
 
     def _draw_bars(self, tops: list[tuple[float, float]], room: float, colours: list[Rgb]) -> list[Box]:
-        wide = room * self._rng.uniform(0.5, 0.85)
+        wide = room * self._rng.uniform(0.35, 0.95)
         for (x, y), rgb in zip(tops, colours, strict=True):
             self._marks.append(Mark((x, self._bottom), (x, y), wide / self._unit[0], False, rgb))
         return [(x - wide / 2, y, x + wide / 2, self._bottom) for x, y in tops]
@@ -221,11 +228,12 @@ class _Drawing:
         top_value = max(ticks) if ticks else self._headroom(max(values))
         if self._rng.random() < 0.5:
             self._line_mark((self._left, self._top), (self._left, self._bottom), 0.006, self._ink)
+        start = self._top if self._rng.random() < GRID else self._bottom - 0.02
         for tick in ticks:
             x = self._left + length * tick / top_value
             self._text(str(tick), (x, self._bottom + 0.02), (0.5, 0.0))
-            self._line_mark((x, self._top), (x, self._bottom), 0.003, self._faint)
-        wide = room * self._rng.uniform(0.5, 0.85)
+            self._line_mark((x, start), (x, self._bottom), 0.003, self._faint)
+        wide = room * self._rng.uniform(0.4, 0.92)
         boxes = []
         for index, (label, value, rgb) in enumerate(zip(labels, values, colours, strict=True)):
             y, end = self._top + (index + 0.5) * room, self._left + length * value / top_value
@@ -249,11 +257,13 @@ def _is_low(tops: Sequence[tuple[float, float]], at: int) -> bool:
     return all(tops[other][1] < tops[at][1] for other in (at - 1, at + 1) if 0 <= other < len(tops))
 
 
-def _values(rng: Random, count: int) -> list[int]:
-    """Whole numbers of which one is clearly the largest and one clearly the smallest."""
+def _values(rng: Random, count: int, least: float) -> list[int]:
+    """Whole numbers of which one is clearly the largest and one clearly the smallest; none is below `least`,
+    a fraction of what the largest may be.
+    """
     most = rng.choice((10, 20, 50, 100, 100, 500, 900))
     while True:
-        values = [rng.randint(max(1, most // 12), most) for _ in range(count)]
+        values = [rng.randint(max(1, int(most * least)), most) for _ in range(count)]
         ordered = sorted(values)
         gap = max(1.0, APART * ordered[-1])
         if ordered[1] - ordered[0] >= gap and ordered[-1] - ordered[-2] >= gap:

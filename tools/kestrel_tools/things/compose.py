@@ -1,7 +1,7 @@
 """Random scenes of things, shapes and printed lines, in which all can be seen. No torch."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
 import numpy as np
@@ -21,6 +21,10 @@ MOST_LINES = 3
 LINES = (48, 40, 9, 3)  # how often a scene has none, one, two and three
 DECORATED = 0.4  # of all scenes
 ON_A_SIGN = 0.35  # of what is printed
+BELOW = 0.5  # of the lines that follow one without a sign, and are set below it
+NOTHING_KNOWN = 0.015  # of all scenes: as photographs are to somebody who knows drawings alone
+SMALL, BIG = 0.09, 0.135  # radius of the largest small and of the smallest big thing
+BETWEEN = 0.6  # of the scenes have things of every size, also of those that are neither
 
 # How many things a scene has: few more often than many.
 COUNTS = (2, 11, 12, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3)
@@ -46,6 +50,13 @@ class Room:
                 (self.soft if soft else self.solid).append(box)
                 return x, y, box
         return None
+
+    def take(self, box: Box) -> bool:
+        """This place for something that lies under nothing else, if it is free."""
+        if not self._is_free(box, soft=False):
+            return False
+        self.solid.append(box)
+        return True
 
     def _is_free(self, box: Box, soft: bool) -> bool:
         if not all(apart(box, other) for other in self.solid):
@@ -78,11 +89,20 @@ def draw_scene(
     the size the encoder will see.
     """
     unit, background = unit_of(aspect), shapes.draw_background(rng)
+    if rng.random() < NOTHING_KNOWN:
+        marks = tuple(mark for _ in range(rng.randint(1, 3)) for mark in draw_decor(rng, unit))
+        return Scene(aspect, replace(background, grain=rng.choice((0.02, 0.15, 0.4))), marks=marks)
     marks = draw_decor(rng, unit) if rng.random() < DECORATED else ()
     grounds = grounds_of(background, marks)
     room = Room(OVERLAP if rng.random() < 0.3 else 0.0)
     [num_lines] = rng.choices(range(MOST_LINES + 1), lines_as)
-    printed = list(filter(None, (_line(rng, atlas, unit, grounds, room, pixels) for _ in range(num_lines))))
+    printed: list[tuple[Line, tuple[Mark, ...]]] = []
+    for _ in range(num_lines):
+        above = printed[-1][0] if printed and not printed[-1][1] and rng.random() < BELOW else None
+        found = _below(rng, atlas, unit, room, pixels, above) if above else None
+        found = found or _line(rng, atlas, unit, grounds, room, pixels)
+        if found is not None:
+            printed.append(found)
     lines, panels = [line for line, _ in printed], tuple(mark for _, sign in printed for mark in sign)
     items = _items(rng, atlas.sprites, unit, grounds, room, pixels, most)
     return Scene(
@@ -110,7 +130,8 @@ def _items(
     names = rng.sample(names, min(variety, len(names)))
     [share_of_shapes] = rng.choices((0.0, 0.35, 1.0), (68, 20, 12))
     shorter = min(unit[0] * pixels[1], unit[1] * pixels[0])
-    largest = 0.45 if count <= 2 else 0.3 if count <= 4 else 0.2 if count <= 8 else 0.16
+    largest = 0.45 if count <= 2 else 0.36 if count <= 4 else 0.27 if count <= 8 else 0.2
+    sizes = ("small", "", "big") if rng.random() < BETWEEN else ("small", "big")
     edges = rng.random() < 0.3
     items: list[Item] = []
     for _ in range(count):
@@ -120,7 +141,11 @@ def _items(
         else:
             least = max(0.06, min(LEAST_RADIUS / shorter, 0.12))
             index = _visible(rng, sprites, sprites.by_name[rng.choice(names)], grounds)
-            item = None if index is None else _thing(rng, sprites, index, unit, room, least, largest)
+            item = (
+                None
+                if index is None
+                else _thing(rng, sprites, index, unit, room, least, largest, rng.choice(sizes))
+            )
         if item is not None:
             items.append(item)
     return items
@@ -148,10 +173,12 @@ def _thing(
     room: Room,
     least: float,
     largest: float,
+    size: str,
 ) -> Item | None:
-    # Small and big leave a gap between them, so that nobody has to guess.
-    size = "small" if rng.random() < 0.5 else "big"
-    radius = rng.uniform(least, max(0.09, least)) if size == "small" else rng.uniform(0.135, largest)
+    # Small and big leave a gap between them, so that nobody has to guess; what lies in it has no such name.
+    radius = rng.uniform(
+        *{"small": (least, max(SMALL, least)), "": (SMALL, BIG), "big": (BIG, largest)}[size]
+    )
     angle = max(-0.7, min(0.7, rng.gauss(0, 0.22))) if rng.random() < 0.6 else 0.0
     mirrored = rng.random() < 0.5
     reach = Placed(index, 0.0, 0.0, radius, angle, mirrored).on_picture(sprites.hulls[index], unit)
@@ -216,6 +243,24 @@ def _line(
     corner = (x + float(low[0]), y + float(low[1]))
     line = line_at(atlas.fonts, text, font, height, rgb, unit, corner, (0.0, 0.0), angle)
     return line, tuple(moved(mark, x, y) for mark in panel)
+
+
+def _below(
+    rng: Random, atlas: Atlas, unit: tuple[float, float], room: Room, pixels: tuple[int, int], above: Line
+) -> tuple[Line, tuple[Mark, ...]] | None:
+    """Another line in the same letters, as of posters and tickets; None where it has no room there."""
+    if above.angle:
+        return None
+    text = atlas.fonts.shown(above.font, printed_text(rng))
+    height = above.height * rng.choice((1.0, 1.0, rng.uniform(0.5, 1.0), rng.uniform(1.0, 1.6)))
+    align = rng.choice((0.0, 0.5, 0.5))
+    x = above.box[0] + align * (above.box[2] - above.box[0])
+    y = above.box[3] + rng.uniform(0.15, 0.6) * height * unit[1]
+    line = line_at(atlas.fonts, text, above.font, height, above.rgb, unit, (x, y), (align, 0.0))
+    low, high = np.array(line.box[:2]), np.array(line.box[2:])
+    if height < least_height(unit, pixels) or low.min() < 0.005 or high.max() > 0.995:
+        return None
+    return (line, ()) if room.take(line.box) else None
 
 
 def ink_colour(rng: Random, *grounds: Background) -> Rgb | None:

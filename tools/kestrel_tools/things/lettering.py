@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from random import Random
+from string import ascii_uppercase
 
 import numpy as np
 
@@ -38,31 +39,84 @@ year yellow yes young your zebra zero zone zoo
 """.split()  # noqa: SIM905, a list would take three hundred lines
 
 
+# Syllables of words that no list has. A model that knows all words it is shown reads the first letters, and
+# guesses the rest.
+STARTS = "b bl br c ch cl cr d dr f fl fr g gr h j k l m n p pl pr qu r s sc sh sl sn sp st sw t th tr v w z"
+VOWELS = "a a a e e e i i o o u u ai ea ee ie oa oo ou y"
+ENDS = "b ck d f g k l ll m n n nd ng nk nt p r r rd rk rn rt s s sh ss st t t th w x"
+SYLLABLES = tuple(tuple(part.split()) for part in (STARTS, VOWELS, ENDS))
+MOST_MADE_UP = 10  # letters
+UNITS = ("km", "kg", "cm", "m", "l", "mph", "am", "pm", "EUR", "C")
+
+
 def printed_text(rng: Random) -> str:
-    """Words in every case, several together, numbers, prices, times, and letters that make no word."""
-    [kind] = rng.choices(("word", "words", "number", "sign", "letters"), (37, 27, 17, 8, 11))
+    """Words in every case, known or made up, several together, numbers, prices, times, codes and letters."""
+    kinds = ("word", "made up", "words", "number", "sign", "code", "letters")
+    [kind] = rng.choices(kinds, (24, 16, 25, 13, 9, 5, 8))
     match kind:
         case "word":
             return cased(rng, rng.choice(WORDS))
+        case "made up":
+            return cased(rng, made_up(rng))
         case "words":
-            several = [rng.choice(WORDS) for _ in range(rng.choice((2, 2, 2, 3)))]
+            several = [any_word(rng) for _ in range(rng.choice((2, 2, 2, 3)))]
             if rng.random() < 0.12:
                 several[-1] = str(rng.randrange(100))
             while len(" ".join(several)) > MOST_LETTERS:
                 several.pop()
             return cased(rng, " ".join(several))
         case "number":
-            return str(rng.randrange(10 ** rng.randint(1, 4)))
+            return _number(rng)
         case "sign":
-            forms = (
-                f"${rng.randint(1, 99)}.{rng.choice(('00', '50', '95', '99'))}",
-                f"{rng.choice((5, 10, 20, 25, 30, 50, 75, 100))}%",
-                f"{rng.randint(0, 23)}:{rng.choice(('00', '15', '30', '45'))}",
-                f"No. {rng.randint(1, 99)}",
-                f"{cased(rng, rng.choice(WORDS))}!",
-            )
-            return rng.choice(forms)
-    return "".join(rng.choices("ABCDEFGHIJKLMNOPQRSTUVWXYZ", k=rng.randint(2, 5)))
+            return _sign(rng)
+        case "code":
+            return _code(rng)
+    return "".join(rng.choices(ascii_uppercase, k=rng.randint(2, 5)))
+
+
+def any_word(rng: Random) -> str:
+    return rng.choice(WORDS) if rng.random() < 0.65 else made_up(rng)
+
+
+def made_up(rng: Random) -> str:
+    """One to three syllables that can be spoken."""
+    starts, vowels, ends = SYLLABLES
+    word = ""
+    for _ in range(rng.choice((1, 2, 2, 2, 3))):
+        start = rng.choice(starts) if word or rng.random() < 0.85 else ""
+        word += start + rng.choice(vowels) + (rng.choice(ends) if rng.random() < 0.55 else "")
+    return word[:MOST_MADE_UP]
+
+
+def _number(rng: Random) -> str:
+    chance = rng.random()
+    if chance < 0.15:
+        return str(rng.randint(1900, 2040))
+    if chance < 0.25:
+        return f"{rng.randrange(1, 100)},{rng.randrange(1000):03}"
+    if chance < 0.32:
+        return f"{rng.randrange(100)}.{rng.randrange(10)}"
+    return str(rng.randrange(10 ** rng.randint(1, 5)))
+
+
+def _sign(rng: Random) -> str:
+    forms = (
+        f"${rng.randint(1, 99)}.{rng.choice(('00', '50', '95', '99', f'{rng.randrange(100):02}'))}",
+        f"{rng.choice((5, 10, 20, 25, 30, 50, 75, 100, rng.randrange(100)))}%",
+        f"{rng.randint(0, 23)}:{rng.choice(('00', '15', '30', '45', f'{rng.randrange(60):02}'))}",
+        f"No. {rng.randint(1, 99)}",
+        f"{cased(rng, any_word(rng))}!",
+        f"{rng.randrange(1, 200)} {rng.choice(UNITS)}",
+    )
+    return rng.choice(forms)
+
+
+def _code(rng: Random) -> str:
+    """As of rooms, gates, products and plates."""
+    letters = "".join(rng.choices(ascii_uppercase, k=rng.randint(1, 3)))
+    digits = str(rng.randrange(10 ** rng.randint(1, 3)))
+    pair = (letters, digits) if rng.random() < 0.75 else (digits, letters)
+    return rng.choice(("", "", "-", " ")).join(pair)
 
 
 def cased(rng: Random, text: str) -> str:

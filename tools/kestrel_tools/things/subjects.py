@@ -4,7 +4,7 @@ from functools import cache
 from random import Random
 from typing import NamedTuple
 
-from .lettering import WORDS, cased
+from .lettering import any_word, cased
 
 # The tokenizer is made with these labels and titles; more follow below.
 LABELS: tuple[tuple[str, ...], ...] = (
@@ -180,7 +180,7 @@ def draw_subject(rng: Random) -> tuple[str, tuple[str, ...]]:
     Some labels are words of no family: with these lists alone a model guesses from the first letter.
     """
     if rng.random() < ANY_WORDS:
-        title = rng.choice((*TITLES, *(cased(rng, rng.choice(WORDS)) for _ in TITLES)))
+        title = rng.choice(TITLES) if rng.random() < 0.5 else cased(rng, any_word(rng))
         return title if rng.random() < TITLED else "", _some_words(rng)
     if rng.random() > TITLED:
         return "", rng.choice(LABELS) if rng.random() < 0.5 else rng.choice(MORE_LABELS)[1]
@@ -191,7 +191,7 @@ def draw_subject(rng: Random) -> tuple[str, tuple[str, ...]]:
 
 
 def _some_words(rng: Random) -> tuple[str, ...]:
-    words = rng.sample(WORDS, 2 * MOST_WORDS)
+    words = dict.fromkeys(any_word(rng) for _ in range(2 * MOST_WORDS))
     case = rng.choice((str.title, str.title, str.lower, str.upper))
     return tuple(word for word in map(case, words) if len(word) <= LONGEST_WORD and not family_of(word))[
         :MOST_WORDS

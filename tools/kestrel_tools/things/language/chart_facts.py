@@ -6,9 +6,8 @@ from random import Random
 from kestrel_tools.things.scene import Chart, Scene
 
 from .chart_words import UNKNOWN, direction, missing, worded
-from .fact import Fact, Region, chart_caption
+from .fact import CANNOT_TELL, Fact, Region, chart_caption
 from .spelling import casual, chosen, introduced, tidy
-from .talk import CANNOT_TELL
 
 QUESTIONS: dict[str, tuple[str, ...]] = {
     "largest": (

@@ -16,10 +16,10 @@ from .questions import asked
 Maker = Callable[[Random, Scene], Fact | None]
 
 MAKERS: dict[Maker, float] = {
-    facts.describe: 1.9,
-    facts.listing: 1.0,
+    facts.describe: 2.4,
+    facts.listing: 1.8,
     facts.kind_of: 0.6,
-    facts.count: 3.0,
+    facts.count: 4.5,
     facts.presence: 1.8,
     facts.presence_of_two: 0.4,
     facts.colour: 1.8,

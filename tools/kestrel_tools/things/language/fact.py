@@ -8,6 +8,8 @@ from kestrel_tools.scenes.world import Box, Boxed, middle_of
 from kestrel_tools.things.names import NUMBERS, is_plural, plural, with_article
 from kestrel_tools.things.scene import Item, Scene
 
+CANNOT_TELL = "I can't tell."
+
 
 class Region(NamedTuple):
     """A part of the picture that is no item of the scene, such as a bar of a chart."""
@@ -83,16 +85,17 @@ def texts_of(scene: Scene) -> str:
 
 
 def caption(scene: Scene, length: str) -> str:
-    """Short names what is there from left to right, normal adds sizes, long adds places."""
+    """Short names what is there from left to right, normal adds sizes that are clear, long adds places."""
     if scene.chart is not None:
         return chart_caption(scene, length)
     printed = [f"the text {line.text}" for line in scene.lines]
     said = f" The text says {texts_of(scene)}." if printed else ""
     if not scene.items:
-        return f"Only {joined(printed)}." if printed else "An empty picture."
+        nothing = CANNOT_TELL if scene.marks else "An empty picture."
+        return f"Only {joined(printed)}." if printed else nothing
     if length == "short":
         return sentence(joined([*counted(scene.items), *printed]))
-    sizes = [with_article(f"{item.size} {item.name}") for item in scene.items]
+    sizes = [with_article(f"{item.size} {item.name}".strip()) for item in scene.items]
     if length == "normal":
         return sentence(("from left to right: " if len(sizes) > 1 else "") + joined(sizes)) + said
     one, many = ("shape", "shapes") if all(item.is_shape for item in scene.items) else ("thing", "things")

@@ -4,7 +4,7 @@ from random import Random
 
 import numpy as np
 
-from kestrel_tools.scenes.world import COLOUR_NAMES
+from kestrel_tools.scenes.world import COLOUR_NAMES, SIZES
 from kestrel_tools.things.colour import names_of as colours_of
 from kestrel_tools.things.names import KINDS, is_plural, nouns, with_article
 from kestrel_tools.things.scene import Item, Scene
@@ -66,8 +66,10 @@ def _counted(rng: Random, scene: Scene) -> Wanted:
     if chance < 0.2:
         return everything(rng, scene)
     if chance < 0.28:
-        return sized(everything(rng, scene), rng.choice(("small", "big")))
-    if chance < 0.34:
+        small = sized(everything(rng, scene), rng.choice(SIZES))
+        if small is not None:
+            return small
+    elif chance < 0.34:
         red = coloured(everything(rng, scene), rng.choice(COLOUR_NAMES))
         if red is not None:
             return red
@@ -141,7 +143,7 @@ def _unlike(rng: Random, scene: Scene) -> tuple[str, Item] | None:
 def shape(rng: Random, scene: Scene) -> Fact | None:
     """Which shape has a colour, where one thing alone has it."""
     there = [item for item in scene.items if item.is_shape]
-    if not there or any(not item.colour for item in scene.items):
+    if not there or not all(item.colour and item.size for item in scene.items):
         return None
     item = rng.choice(there)
     adjectives = item.colour if rng.random() < 0.7 else f"{item.size} {item.colour}"
@@ -155,7 +157,7 @@ def shape(rng: Random, scene: Scene) -> Fact | None:
 
 def size(rng: Random, scene: Scene) -> Fact | None:
     found = only(rng, scene)
-    if found is None or found[1].size in found[0].split():
+    if found is None or not found[1].size or found[1].size in found[0].split():
         return absent(rng, scene, "size") if rng.random() < 0.1 else None
     return _told(rng, "size", *found, found[1].size)
 
@@ -217,7 +219,9 @@ def has_text(rng: Random, scene: Scene) -> Fact:
     return Fact("has text", asked(rng, "has text"), "yes" if scene.lines else "no", evidence=evidence)
 
 
-def empty(rng: Random, scene: Scene) -> Fact:
+def empty(rng: Random, scene: Scene) -> Fact | None:
+    if scene.marks and not scene.items and not scene.lines:
+        return None
     kind = rng.choice(("is empty", "is anything"))
     yes = bool(scene.items or scene.lines) == (kind == "is anything")
     return Fact("presence", asked(rng, kind), "yes" if yes else "no")

@@ -4,10 +4,10 @@ from random import Random
 
 from kestrel_tools.things.names import nouns, with_article
 
+from .fact import CANNOT_TELL
 from .questions import asked
 from .spelling import casual, chosen
 
-CANNOT_TELL = "I can't tell."
 NO_PICTURE = "There is no picture to look at."
 ABILITIES = "I name, count, find and outline things and shapes, read short texts and simple charts."
 

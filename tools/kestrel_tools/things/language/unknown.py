@@ -5,9 +5,8 @@ from random import Random
 from kestrel_tools.things.names import is_plural
 from kestrel_tools.things.scene import Scene
 
-from .fact import Fact
+from .fact import CANNOT_TELL, Fact
 from .questions import asked as asked_of
-from .talk import CANNOT_TELL
 from .wanted import only
 
 QUESTIONS: dict[str, tuple[str, ...]] = {

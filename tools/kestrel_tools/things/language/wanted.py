@@ -55,7 +55,10 @@ def of_kind(scene: Scene, kind: str) -> Wanted | None:
     return Wanted(*KINDS[kind], tuple(item for item in scene.items if kind in item.known_as.kinds))
 
 
-def sized(wanted: Wanted, size: str) -> Wanted:
+def sized(wanted: Wanted, size: str) -> Wanted | None:
+    """None where one of them is neither small nor big."""
+    if any(not item.size for item in wanted.items):
+        return None
     fitting = tuple(item for item in wanted.items if item.size == size)
     return Wanted(f"{size} {wanted.one}", f"{size} {wanted.many}", fitting)
 
@@ -161,4 +164,4 @@ def only(rng: Random, scene: Scene, item: Item | None = None) -> tuple[str, Item
         return None
     if len(found.items) > 1:
         found = sized(found, item.size)
-    return (found.one, item) if len(found.items) == 1 else None
+    return (found.one, item) if found is not None and len(found.items) == 1 else None
