@@ -4,13 +4,14 @@ from dataclasses import replace
 import pytest
 import reference
 import torch
+import torch.nn.functional as F
 from tiny import tiny_config, tiny_model
 from torch import Tensor
 
 from kestrel_core.moondream import fast_text
 from kestrel_core.moondream.config import MoondreamConfig, TextConfig
 from kestrel_core.moondream.ops import plain
-from kestrel_core.moondream.text import Block, Tau, TextAttention, rotary_at, rotate
+from kestrel_core.moondream.text import Block, Tau, TextAttention, gelu_tanh, rotary_at, rotate
 
 DENSE = tiny_config(2)
 GROUPED = tiny_config(2, n_kv_heads=2)
@@ -81,6 +82,20 @@ def test_logits_come_behind_the_last_norm() -> None:
     rows = [reference.layer_norm(r, text.post_ln.weight, text.post_ln.bias) for r in hidden]
     expected = torch.stack(rows) @ text.lm_head.weight.T + text.lm_head.bias
     torch.testing.assert_close(text.logits(hidden), expected, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("onednn", [True, False])
+def test_gelu_and_its_gradient_are_those_of_torch(onednn: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.backends.mkldnn, "enabled", onednn)
+    x = torch.linspace(-30, 30, 1001).requires_grad_()
+    exact = x.detach().double().requires_grad_()
+    ours, expected = gelu_tanh(x), F.gelu(exact, approximate="tanh")
+    torch.testing.assert_close(ours.double(), expected, atol=2e-6, rtol=2e-6)
+    ours.sum().backward()
+    expected.sum().backward()
+    assert x.grad is not None and exact.grad is not None
+    torch.testing.assert_close(x.grad.double(), exact.grad, atol=2e-6, rtol=2e-6)
+    assert gelu_tanh(torch.tensor([-1e20, 1e20])).tolist() == [0, torch.tensor(1e20)]
 
 
 @pytest.mark.parametrize("base", [10_000.0, 1_500_000.0])
