@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from kestrel_core.moondream.config import TextConfig
-from kestrel_core.moondream.lora import Adapt, AdapterRows, no_adapters
+from kestrel_core.moondream.lora import Adapt, AdapterRows, adapting, no_adapters
 from kestrel_core.moondream.moe import MoE
 
 LN_EPS = 1e-5
@@ -137,10 +137,15 @@ class Block(nn.Module):
         moe = config.moe if config.has_experts(layer) else None
         self.mlp = MLP(config.dim, config.ff_dim, config.dim) if moe is None else MoE(config.dim, moe)
 
-    def forward(self, x: Tensor, at: Rotary, attend: Attend, adapt: Adapt = no_adapters) -> Tensor:
+    def forward(
+        self, x: Tensor, at: Rotary, attend: Attend, adapt: Adapt = no_adapters, wanted: Tensor | None = None
+    ) -> Tensor:
+        """The next block's x, of all tokens or of those that are wanted."""
         h = self.ln(x)
-        mixed = self.attn.output(attend(self.layer, *self.attn.project(h, at, adapt)), h, adapt)
-        out: Tensor = x + mixed + self.mlp(h, adapt)
+        mixed = attend(self.layer, *self.attn.project(h, at, adapt))
+        if wanted is not None:
+            x, h, mixed, adapt = x[wanted], h[wanted], mixed[wanted], adapting(adapt, wanted)
+        out: Tensor = x + self.attn.output(mixed, h, adapt) + self.mlp(h, adapt)
         return out
 
 
@@ -157,12 +162,21 @@ class Text(nn.Module):
         return F.embedding(token_ids, self.wte)
 
     def forward(
-        self, x: Tensor, positions: Tensor, attend: Attend, adapters: AdapterRows | None = None
+        self,
+        x: Tensor,
+        positions: Tensor,
+        attend: Attend,
+        adapters: AdapterRows | None = None,
+        wanted: Tensor | None = None,
     ) -> Tensor:
-        """x: [tokens, dim] at positions [tokens]; returns the hidden states, before the last norm."""
-        at = rotary_at(positions, self.config)
+        """x: [tokens, dim] at positions [tokens]; returns the hidden states, before the last norm.
+
+        `wanted`: the tokens whose states are returned. Of the others the last block makes keys and values.
+        """
+        at, last = rotary_at(positions, self.config), len(self.blocks) - 1
         for layer, block in enumerate(self.blocks):
-            x = block(x, at, attend, no_adapters if adapters is None else adapters.in_block(layer))
+            adapt = no_adapters if adapters is None else adapters.in_block(layer)
+            x = block(x, at, attend, adapt, wanted if layer == last else None)
         return x
 
     def logits(self, hidden: Tensor) -> Tensor:

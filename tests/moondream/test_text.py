@@ -65,6 +65,14 @@ def test_the_reference_would_notice_a_wrong_mask() -> None:
     assert (ours.double() - reference.hidden_states(text, x, causal(9, 5))).abs().max() > 1e-2
 
 
+@pytest.mark.parametrize("config", [DENSE, TAU_AND_EXPERTS], ids=["dense", "tau and experts"])
+def test_states_that_are_wanted_are_those_of_all(config: MoondreamConfig) -> None:
+    text, x, wanted = tiny_model(config, seed=3).text, randn(9, 32), torch.tensor([8, 2])
+    everything = text(x, torch.arange(9), MaskedAttention(causal(9)))
+    some = text(x, torch.arange(9), MaskedAttention(causal(9)), None, wanted)
+    torch.testing.assert_close(some, everything[wanted], atol=1e-5, rtol=1e-5)
+
+
 def test_every_block_asks_attention_for_its_own_layer() -> None:
     attend = MaskedAttention(causal(2))
     tiny_model(TAU_AND_EXPERTS).text(randn(2, 32), torch.arange(2), attend)
