@@ -45,7 +45,7 @@ from kestrel_core.running import Engine as Engine
 from kestrel_core.runtime.attention.choose import prepare_flashinfer
 from kestrel_core.runtime.attention.late_prefills import Compiler
 from kestrel_core.runtime.compiled import use_cache_folder
-from kestrel_core.runtime.cpu import cpu_threads
+from kestrel_core.runtime.cpu import cpu_threads, in_a_thread_that_ends
 from kestrel_core.runtime.cuda_runtime import CudaRuntime
 from kestrel_core.runtime.fast_paths import FastPaths
 from kestrel_core.runtime.graphs import Graphs
@@ -97,11 +97,15 @@ def build_engine(
     `progress` is told how far loading is, `warming` how far the warm-up is. With an `api_key` Moondream is
     asked for the adapters that it hosts.
     """
-    timeline = Timeline()
-    model = open_model(config, progress, timeline)
-    engine = start_engine(model, config, skills, warming, api_key, timeline)
-    log.info("ready after %s", timeline)
-    return engine
+
+    def build() -> Engine:
+        timeline = Timeline()
+        model = open_model(config, progress, timeline)
+        engine = start_engine(model, config, skills, warming, api_key, timeline)
+        log.info("ready after %s", timeline)
+        return engine
+
+    return in_a_thread_that_ends(build)
 
 
 def start_engine(

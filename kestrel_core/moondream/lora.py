@@ -240,6 +240,17 @@ def no_adapters(
     return y
 
 
+def adapting(adapt: Adapt, some: Tensor) -> Adapt:
+    """The same for some of the tokens alone, of which `tokens` are counted then."""
+
+    def adapt_some(
+        target: Target, x: Tensor, y: Tensor, tokens: Tensor | None = None, expert: int = 0
+    ) -> Tensor:
+        return adapt(target, x, y, some if tokens is None else some[tokens], expert)
+
+    return adapt_some
+
+
 class BlockAdapters:
     """The adapters of a step in one block: group by group, two small products each."""
 

@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from kestrel_core.moondream.config import MoEConfig
-from kestrel_core.moondream.lora import Adapt, no_adapters
+from kestrel_core.moondream.lora import Adapt, Target, no_adapters
 
 
 class Experts(nn.Module):
@@ -32,19 +32,20 @@ class MoE(nn.Module):
         best, ids = self.router(h).topk(self.experts_per_token, dim=-1)
         return ids, F.softmax(best, dim=-1, dtype=torch.float32).to(h.dtype)
 
-    def expert(self, index: int, h: Tensor, tokens: Tensor, adapt: Adapt) -> Tensor:
-        """Expert `index` for rows h, which are these tokens of the step."""
-        both = adapt("expert_fc1", h, self.fc1(h, index), tokens, index)
-        activation, gate = both.chunk(2, dim=-1)
-        # The exact GELU here, while dense blocks have the tanh form. The gate is centred at 1, not at 0.
-        inner = F.gelu(activation) * (gate + 1.0)
-        return adapt("expert_fc2", inner, self.fc2(inner, index), tokens, index)
-
     def forward(self, h: Tensor, adapt: Adapt = no_adapters) -> Tensor:
         ids, weights = self.route(h)
-        out = torch.zeros_like(h, dtype=torch.float32)  # a sum of many small terms: rounded once, at the end
-        for index in ids.unique().tolist():
-            tokens, ranks = (ids == index).nonzero(as_tuple=True)
-            values = self.expert(index, h[tokens], tokens, adapt)
-            out.index_add_(0, tokens, (weights[tokens, ranks, None] * values).float())
-        return out.to(h.dtype)
+        # Sorted by expert, so that the rows of each are one slice, and all but the products is done once.
+        order = ids.flatten().argsort(stable=True)
+        tokens = order // self.experts_per_token
+        counts = ids.flatten().bincount().tolist()
+
+        def products(target: Target, experts: Experts, rows: Tensor) -> Tensor:
+            parts = enumerate(zip(rows.split(counts), tokens.split(counts), strict=True))
+            return torch.cat([adapt(target, x, experts(x, i), of, i) for i, (x, of) in parts if len(x)])
+
+        activation, gate = products("expert_fc1", self.fc1, h[tokens]).chunk(2, dim=-1)
+        # The exact GELU here, while dense blocks have the tanh form. The gate is centred at 1, not at 0.
+        values = products("expert_fc2", self.fc2, F.gelu(activation) * (gate + 1.0))
+        by_token = torch.empty_like(values).index_copy_(0, order, values).view(*ids.shape, -1)
+        # A sum of many small terms: rounded once, at the end.
+        return (weights[..., None] * by_token).sum(1, dtype=torch.float32).to(h.dtype)

@@ -81,14 +81,15 @@ class TorchRuntime:
         batch = make_batch(plan.spans, self._last, self._model, self._kv_cache, self.encode_image)
         attend = SdpaAttention(self._kv_cache, batch.spans, batch.starts, batch.cells)
         adapters = plain_rows(batch.spans, self._stacks)
-        hidden = self._model.text(batch.x, batch.positions, attend, adapters)
         rows = [
             (span, start + span.stop - span.start - 1)
             for span, start in zip(batch.spans, batch.starts, strict=True)
             if span.readout is not None
         ]
         spans = [span for span, _ in rows]
-        taken = read(self._model, hidden[[row for _, row in rows]], spans) if rows else []
+        wanted = torch.tensor([row for _, row in rows], device=batch.x.device) if rows else None
+        hidden = self._model.text(batch.x, batch.positions, attend, adapters, wanted)
+        taken = read(self._model, hidden, spans) if rows else []
         samples = {span.slot: sample for span, sample in zip(spans, taken, strict=True)}
         self._last.update((slot, sample.feed) for slot, sample in samples.items())
         return Done(samples)

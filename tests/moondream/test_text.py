@@ -4,13 +4,14 @@ from dataclasses import replace
 import pytest
 import reference
 import torch
+import torch.nn.functional as F
 from tiny import tiny_config, tiny_model
 from torch import Tensor
 
 from kestrel_core.moondream import fast_text
 from kestrel_core.moondream.config import MoondreamConfig, TextConfig
 from kestrel_core.moondream.ops import plain
-from kestrel_core.moondream.text import Block, Tau, TextAttention, rotary_at, rotate
+from kestrel_core.moondream.text import Block, Tau, TextAttention, gelu_tanh, rotary_at, rotate
 
 DENSE = tiny_config(2)
 GROUPED = tiny_config(2, n_kv_heads=2)
@@ -64,6 +65,14 @@ def test_the_reference_would_notice_a_wrong_mask() -> None:
     assert (ours.double() - reference.hidden_states(text, x, causal(9, 5))).abs().max() > 1e-2
 
 
+@pytest.mark.parametrize("config", [DENSE, TAU_AND_EXPERTS], ids=["dense", "tau and experts"])
+def test_states_that_are_wanted_are_those_of_all(config: MoondreamConfig) -> None:
+    text, x, wanted = tiny_model(config, seed=3).text, randn(9, 32), torch.tensor([8, 2])
+    everything = text(x, torch.arange(9), MaskedAttention(causal(9)))
+    some = text(x, torch.arange(9), MaskedAttention(causal(9)), None, wanted)
+    torch.testing.assert_close(some, everything[wanted], atol=1e-5, rtol=1e-5)
+
+
 def test_every_block_asks_attention_for_its_own_layer() -> None:
     attend = MaskedAttention(causal(2))
     tiny_model(TAU_AND_EXPERTS).text(randn(2, 32), torch.arange(2), attend)
@@ -81,6 +90,20 @@ def test_logits_come_behind_the_last_norm() -> None:
     rows = [reference.layer_norm(r, text.post_ln.weight, text.post_ln.bias) for r in hidden]
     expected = torch.stack(rows) @ text.lm_head.weight.T + text.lm_head.bias
     torch.testing.assert_close(text.logits(hidden), expected, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("onednn", [True, False])
+def test_gelu_and_its_gradient_are_those_of_torch(onednn: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.backends.mkldnn, "enabled", onednn)
+    x = torch.linspace(-30, 30, 1001).requires_grad_()
+    exact = x.detach().double().requires_grad_()
+    ours, expected = gelu_tanh(x), F.gelu(exact, approximate="tanh")
+    torch.testing.assert_close(ours.double(), expected, atol=2e-6, rtol=2e-6)
+    ours.sum().backward()
+    expected.sum().backward()
+    assert x.grad is not None and exact.grad is not None
+    torch.testing.assert_close(x.grad.double(), exact.grad, atol=2e-6, rtol=2e-6)
+    assert gelu_tanh(torch.tensor([-1e20, 1e20])).tolist() == [0, torch.tensor(1e20)]
 
 
 @pytest.mark.parametrize("base", [10_000.0, 1_500_000.0])

@@ -1,5 +1,6 @@
 """How many threads compute, by a clock that tests turn."""
 
+import threading
 from itertools import pairwise
 
 import pytest
@@ -11,6 +12,7 @@ from kestrel_core.runtime.cpu import (
     WINDOW_S,
     CpuThreads,
     choose_products,
+    in_a_thread_that_ends,
     product_s,
     use_onednn,
 )
@@ -106,3 +108,10 @@ def test_measuring_a_product_changes_no_number_of_threads() -> None:
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
+
+
+def test_what_is_no_step_is_computed_in_a_thread_that_has_ended() -> None:
+    thread = in_a_thread_that_ends(threading.current_thread)
+    assert thread is not threading.current_thread() and not thread.is_alive()
+    with pytest.raises(ZeroDivisionError):
+        in_a_thread_that_ends(lambda: 1 // 0)
