@@ -105,7 +105,7 @@ def build_engine(
         log.info("ready after %s", timeline)
         return engine
 
-    return in_a_thread_that_ends(build)
+    return in_a_thread_that_ends(build) if config.device == "cpu" else build()
 
 
 def start_engine(

@@ -106,6 +106,23 @@ def test_a_caption_names_each_thing_as_often_as_it_says() -> None:
     assert named("An orange circle and two oranges.") == Counter({"orange circle": 1, "orange": 2})
 
 
+@pytest.mark.parametrize(
+    ("said", "right", "complete"),
+    [
+        ("Two dogs and a cat.", True, True),
+        ("A dog and a cat.", False, True),
+        ("Two dogs, a cat and a car.", False, True),
+        ("Two dogs.", False, False),
+    ],
+)
+def test_a_caption_may_name_everything_and_still_miscount(
+    said: str, right: bool, complete: bool, pictures: list[Picture]
+) -> None:
+    asked = Asked("caption short", "caption", {}, "Two dogs and a cat.", names=("dog", "dog", "cat"))
+    rates = grade(asked, {"caption": said}, pictures[0]).rates
+    assert (rates["caption"], rates["caption names"]) == (right, complete)
+
+
 def test_descriptions_are_the_same_whether_they_count_or_not() -> None:
     assert same_description("Two dogs and the text STOP.", "A dog, a dog and the text STOP.")
     assert not same_description("Two dogs and the text STOP.", "A dog, a dog and the text SHOP.")

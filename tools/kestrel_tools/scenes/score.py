@@ -62,6 +62,7 @@ MEANINGS = {
     "grounding inside": "points of the reasoning inside the shapes counted",
     "grounding F1": "each shape counted has one such point",
     "caption": "names every shape with its colour and every thing, and no other",
+    "caption names": "names all that is there, whatever it adds or how often",
     "caption exact": "word for word",
     "chart caption": "of charts, word for word",
     "detect F1": "boxes, at IoU 0.5",
@@ -115,11 +116,16 @@ def grade(asked: Asked, outcome: Outcome, picture: Drawn) -> Grade:
 
 
 def _caption(asked: Asked, text: str) -> Grade:
-    right = named(text, asked.texts) == Counter(asked.names)
-    exact = text == asked.answer
+    found = named(text, asked.texts)
+    right, exact = found == Counter(asked.names), text == asked.answer
     if asked.kind == "chart caption":
         return Grade(exact, text, {"chart caption": exact})
-    rates = {"caption": right, asked.kind: right, "caption exact": exact}
+    rates = {
+        "caption": right,
+        asked.kind: right,
+        "caption names": {*asked.names} <= {*found},
+        "caption exact": exact,
+    }
     return Grade(right, text, rates)
 
 
