@@ -123,6 +123,22 @@ def test_a_caption_may_name_everything_and_still_miscount(
     assert (rates["caption"], rates["caption names"]) == (right, complete)
 
 
+@pytest.mark.parametrize(
+    ("texts", "row"),
+    [
+        (("Open", "No. 42"), "reading, known words"),
+        (("$5.99",), "reading, known words"),
+        (("Open", "Sisdunk"), "reading, other letters"),
+        (("KB-7",), "reading, other letters"),
+    ],
+)
+def test_print_that_has_to_be_spelt_is_scored_apart(
+    texts: tuple[str, ...], row: str, pictures: list[Picture]
+) -> None:
+    asked = Asked("read", "query", {}, ", ".join(texts), texts=texts)
+    assert grade(asked, {"answer": asked.answer}, pictures[0]).rates == {"reading": True, row: True}
+
+
 def test_descriptions_are_the_same_whether_they_count_or_not() -> None:
     assert same_description("Two dogs and the text STOP.", "A dog, a dog and the text STOP.")
     assert not same_description("Two dogs and the text STOP.", "A dog, a dog and the text SHOP.")

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kestrel_core.protocol.errors import KestrelError
+from kestrel_tools.things.lettering import is_known
 
 from .asking import Asked
 from .named import named
@@ -129,6 +130,14 @@ def _caption(asked: Asked, text: str) -> Grade:
     return Grade(right, text, rates)
 
 
+def _by_words(asked: Asked, right: bool) -> dict[str, bool]:
+    """Whether the print is of words that training shows, which may be guessed, or has to be spelt."""
+    if not asked.texts:
+        return {}
+    known = all(map(is_known, asked.texts))
+    return {"reading, known words" if known else "reading, other letters": right}
+
+
 def _query(asked: Asked, outcome: Mapping[str, Any], said: str, picture: Drawn) -> Grade:
     text = outcome.get("answer", said)
     right = text == asked.answer
@@ -138,7 +147,7 @@ def _query(asked: Asked, outcome: Mapping[str, Any], said: str, picture: Drawn) 
             points = [(x, y) for part in thoughts for x, y in part["points"]]
             return Grade(right, text, {"reasoning": right}, _pointed("grounding", points, asked, picture))
         case "read":
-            return Grade(right, text, {"reading": right})
+            return Grade(right, text, {"reading": right, **_by_words(asked, right)})
         case "spatial":
             return Grade(right, text, {"spatial refs": right})
         case "talk":

@@ -1,6 +1,7 @@
 """Which requests a picture of the wider world gets, and their true answers. No model."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from random import Random
 
 from kestrel_core.loop.step import Coord, Size
@@ -43,7 +44,7 @@ def _about_things(rng: Random, scene: Scene, sets: Mapping[Boxed, str]) -> list[
         _naming(rng, item, sets) for item in rng.sample(scene.items, min(MOST_NAMED, len(scene.items)))
     ]
     if scene.lines and (read := facts.read(rng, scene)) is not None:
-        requests.append(_query(rng, read))
+        requests.append(replace(_query(rng, read), texts=tuple(line.text for line in scene.lines)))
     count = facts.count(rng, scene)
     thought = {"question": count.question, "reasoning": True}
     requests.append(Asked("reasoning", "query", thought, count.answer, count.evidence[0][1]))

@@ -1,5 +1,6 @@
 """Printed lines: what they say, and how much room they take in a font. No torch."""
 
+import re
 from dataclasses import replace
 from random import Random
 from string import ascii_uppercase
@@ -86,6 +87,11 @@ def made_up(rng: Random) -> str:
         start = rng.choice(starts) if word or rng.random() < 0.85 else ""
         word += start + rng.choice(vowels) + (rng.choice(ends) if rng.random() < 0.55 else "")
     return word[:MOST_MADE_UP]
+
+
+def is_known(text: str) -> bool:
+    """Whether it is of words from the list, and of figures."""
+    return all(word in WORDS for word in re.findall("[a-z]+", text.lower()))
 
 
 def _number(rng: Random) -> str:
