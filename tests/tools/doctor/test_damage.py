@@ -23,7 +23,7 @@ BUNDLED = MODELS[DEMO].folder
 assert BUNDLED is not None
 WTE = "model.text.wte"
 QKV = "model.vision.blocks.0.attn.qkv.weight"
-GAIN = "model.text.blocks.5.ln.weight"  # below 2 all of them: the bit that is flipped makes them huge
+GAIN = "model.text.blocks.5.ln.weight"
 INDEX = "model.safetensors.index.json"
 
 
@@ -113,6 +113,17 @@ def test_a_flipped_exponent_bit_is_found(folder: Path, name: str, at: int) -> No
     found = faults(folder)
     [row] = [found[check] for check in ("finite", "size") if check in found]
     assert name in row.found
+
+
+@pytest.mark.parametrize("before", [2.0625, 3.5, -2.5])
+def test_a_large_gain_that_a_flipped_bit_makes_nothing_is_found(folder: Path, before: float) -> None:
+    def damage(tensors: dict[str, Tensor]) -> None:
+        tensors[GAIN][17] = before
+        flip(tensors[GAIN], 17, 14)
+        assert 0 < abs(float(tensors[GAIN][17])) < 1e-30
+
+    change(folder, damage)
+    assert faults(folder)["size"].found == f"gains of next to nothing in 1 norms: {GAIN} (1)"
 
 
 def test_any_flipped_bit_of_the_bundled_model_shows_in_its_digest(folder: Path) -> None:
