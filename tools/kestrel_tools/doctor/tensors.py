@@ -36,8 +36,8 @@ class Range(NamedTuple):
 
 # What moondream-tiny, which is trained, has (and its first version, which set the limits): norm gains of 0.39
 # to 2.0 (0.57 to 1.41), embeddings of 0.39 to 0.43 (0.16 to 0.25), matrices of 0.9 to 3.5 over sqrt(columns)
-# (0.9 to 3.8), biases to 8.9 (4.6), Fourier features to 64. The published weights cannot be looked at here, so
-# a factor of 30 was left on each side, and outside of it is a warning.
+# (0.9 to 3.8), biases to 8.9 (4.6), Fourier features to 64. The published weights cannot be looked at here,
+# so a factor of 30 was left on each side, and outside of it is a warning.
 PLAUSIBLE: dict[Kind, Range] = {
     "norm": Range(0.02, 42.0, "mean size"),
     "embedding": Range(0.005, 7.5, "standard deviation"),
