@@ -54,12 +54,14 @@ ASKED = {
     ),
     ("shapes", "Are there any triangles?"): "yes",
     ("shapes", "Which shape is the biggest?"): "green star",
+    ("shapes", "What is to the left of the star?"): "blue square",
     ("shapes", "List all the shapes."): (
         "red circle, yellow triangle, blue square, orange diamond, green star, purple heart"
     ),
     ("park", "What's in this image?"): (
         "A sun, a dog, a balloon, a dog, a soccer ball, a tree and a butterfly."
     ),
+    ("park", "How many dogs are there?"): "2",
     ("park", "Is there a cat?"): "no",
     ("park", "what colour is the balloon"): "red",
     ("street", "What does the sign say?"): "BAKERY",
