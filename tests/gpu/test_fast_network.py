@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from cuda_tensors import CUDA, assert_near, randn
 from torch import Tensor
 
@@ -13,7 +14,6 @@ from kestrel_core.moondream.checkpoint.weights import random_weights
 from kestrel_core.moondream.config import MOONDREAM2, MOONDREAM3, MoondreamConfig
 from kestrel_core.moondream.fast_text import PACKED_TOKENS, FastText, make_rotary_tables
 from kestrel_core.moondream.fast_vision import AttentionBackend, FastVision, deviation
-from kestrel_core.moondream.lora import no_adapters
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.moe import MoE
 from kestrel_core.moondream.ops import plain
@@ -136,9 +136,9 @@ def sum_of_experts(mlp: MoE, h: Tensor, ids: Tensor, weights: Tensor) -> Tensor:
     out = torch.zeros_like(h, dtype=torch.float32)
     for index in ids.unique().tolist():
         tokens, ranks = (ids == index).nonzero(as_tuple=True)
-        out[tokens] += (
-            weights[tokens, ranks, None] * mlp.expert(index, h[tokens], tokens, no_adapters)
-        ).float()
+        activation, gate = mlp.fc1(h[tokens], index).chunk(2, dim=-1)
+        values = mlp.fc2(F.gelu(activation) * (gate + 1.0), index)
+        out[tokens] += (weights[tokens, ranks, None] * values).float()
     return out.to(h.dtype)
 
 
