@@ -40,8 +40,8 @@ from .teacher import Task, Teacher
 # drawn for what room is left.
 ORDER = ("long", "short", "short", "middle", "short", "long", "short", "short", "middle", "short", "long")
 LONGEST = 192  # positions: five outlines of 37
-SORTS = {"things": 0.48, "print": 0.15, "charts": 0.24, "shapes": 0.13}
-AS_BEFORE = 0.4  # of what is asked about shapes alone, in the words of the small world
+SORTS = {"things": 0.45, "print": 0.19, "charts": 0.21, "shapes": 0.15}
+AS_BEFORE = 0.5  # of what is asked about shapes alone, in the words of the small world
 
 # Easy batches (one tile, few things) become rare over these steps.
 EASY_STEPS = 3000

@@ -8,9 +8,9 @@ from kestrel_tools.things.language import chart_facts, questions, talk, targets
 from kestrel_tools.things.language.fact import NUMBERS
 from kestrel_tools.things.language.relations import ORDINALS, RELATIONS
 from kestrel_tools.things.language.spelling import LEADS, TAILS, chosen
-from kestrel_tools.things.lettering import WORDS
-from kestrel_tools.things.names import KINDS, STRANGERS, nouns, plural, with_article
+from kestrel_tools.things.names import ASKED_FOR, KINDS, first_nouns, plural, with_article
 from kestrel_tools.things.subjects import LABELS, TITLES
+from kestrel_tools.things.vocabulary import WORDS
 
 VOCABULARY = 1536
 
@@ -34,10 +34,10 @@ SKILLS = ("describe", "query", "detect", "point", "segment", "short", "normal", 
 
 def corpus() -> list[str]:
     rng = Random(0)
-    names = [name for noun in nouns() for name in (noun.name, *noun.also)]
+    names = [name for noun in first_nouns() for name in (noun.name, *noun.also)]
     everyday = [*names, *SHAPES, *(one for one, _ in KINDS.values()), "shape", "thing", "object", "item"]
     named = [form for name in everyday for form in (f" {name}", f" {plural(name)}", f" {with_article(name)}")]
-    answers = [noun.name for noun in nouns()] * 40 + [*COLOURS, *SHAPES, *SIZES, *NUMBERS] * 60
+    answers = [noun.name for noun in first_nouns()] * 40 + [*COLOURS, *SHAPES, *SIZES, *NUMBERS] * 60
     asked = [_asked(rng, form, everyday) for form in _forms(questions.QUESTIONS) for _ in range(40)]
     charts = [_asked(rng, form, TITLES) for form in _forms(chart_facts.QUESTIONS) for _ in range(12)]
     small = [text for forms, answer in (*talk.SMALL_TALK, *talk.MEDIUM) for text in (*forms, answer)]
@@ -45,7 +45,7 @@ def corpus() -> list[str]:
     places = [f"{words} the" for forms in RELATIONS.values() for words in forms] * 30
     words = [form for word in WORDS for form in (word, f" {word}", word.title())]
     labels = [label for family in LABELS for label in family] + [*TITLES]
-    rare = [*STRANGERS, *targets.ALL, *targets.SHAPES, *targets.TEXT, *targets.BARS, *targets.EXTREME_BARS]
+    rare = [*ASKED_FOR, *targets.ALL, *targets.SHAPES, *targets.TEXT, *targets.BARS, *targets.EXTREME_BARS]
     said = [*SAID.splitlines(), *SKILLS] * 150
     manners = [*LEADS, *TAILS, *IN_A_SENTENCE, *ORDINALS] * 20
     common = [*named * 25, *answers, *asked, *charts, *talked, *places, *said, *manners]

@@ -22,7 +22,7 @@ from kestrel_tools.things.language.questions import QUESTIONS, asked
 from kestrel_tools.things.language.spelling import casual, chosen, mistyped, number_of
 from kestrel_tools.things.language.targets import ALL, target
 from kestrel_tools.things.language.wanted import LANDSCAPE, of_kind, of_noun, only, sized, stranger, wanted
-from kestrel_tools.things.lettering import MOST_LETTERS, WORDS, printed_text
+from kestrel_tools.things.lettering import KNOWN, MOST_LETTERS, printed_text
 from kestrel_tools.things.scene import Item, Line, Mark, Placed, Scene, widened
 from kestrel_tools.things.subjects import draw_subject
 from tests.small_atlas import small_atlas
@@ -243,7 +243,7 @@ def test_print_is_of_words_from_no_list_too() -> None:
     assert max(map(len, found)) <= MOST_LETTERS
     assert all(letter in CHARACTERS for text in found for letter in text)
     single = {text.lower() for text in found if text.isalpha() and len(text) > 5}
-    assert len(single - set(WORDS)) > 200 and len(single & set(WORDS)) > 25
+    assert len(single - set(KNOWN)) > 200 and len(single & set(KNOWN)) > 25
     patterns = (r"(19|20)\d\d", r"\d+,\d{3}", r"[A-Z]{1,3}-\d+", r"\d+[A-Z]{1,3}", r"\d+ kg", r"\$\d+\.\d\d")
     for pattern in patterns:
         assert any(re.fullmatch(pattern, text) for text in found), pattern

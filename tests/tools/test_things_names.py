@@ -3,13 +3,13 @@
 import pytest
 
 from kestrel_tools.scenes.world import COLOURS, SHAPES
-from kestrel_tools.things.names import KINDS, STRANGERS, is_plural, nouns, plural, with_article
+from kestrel_tools.things.names import KINDS, is_plural, nouns, plural, strangers, with_article
 
 
 def test_every_name_means_one_thing() -> None:
     names = [name for noun in nouns() for name in (noun.name, *noun.also)]
     assert len(names) == len(set(names))
-    assert not {*names} & {*SHAPES, *KINDS, *STRANGERS}
+    assert not {*names} & {*SHAPES, *KINDS, *strangers()}
 
 
 def test_no_thing_is_drawn_by_the_icon_of_another() -> None:

@@ -59,6 +59,21 @@ class Sprites:
         return found
 
     @cached_property
+    def all_sets(self) -> tuple[str, ...]:
+        return tuple(sorted(set(self.sets)))
+
+    @cached_property
+    def _by_name_and_set(self) -> dict[tuple[str, str], list[int]]:
+        found: dict[tuple[str, str], list[int]] = {}
+        for index, drawn in enumerate(zip(self.names, self.sets, strict=True)):
+            found.setdefault(drawn, []).append(index)
+        return found
+
+    def drawings(self, name: str, drawn_by: str = "") -> list[int]:
+        """Of a thing: those of one set where it has some, else all."""
+        return self._by_name_and_set.get((name, drawn_by)) or self.by_name[name]
+
+    @cached_property
     def means(self) -> NDArray[np.float64]:
         """The mean colour of each, from 0 to 1: [sprites, 3]."""
         sums = self.pixels.astype(np.float64).sum((1, 2))

@@ -1,7 +1,11 @@
 """What colour a drawing has, where one can be told at all."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
+
+LUMINANCE = np.array([0.2126, 0.7152, 0.0722])
 
 LEAST_SHARE = 0.6  # of its opaque pixels
 OPAQUE = 200
@@ -48,6 +52,12 @@ def names_of(rgb: NDArray[np.float64]) -> NDArray[np.str_]:
     ]
     named = ["black", "white", "gray", "pink", "pink", "brown", "", "", "", *(name for _, name in HUES)]
     return np.select(conditions, [np.full(len(rgb), name) for name in named], "red")
+
+
+def contrast(first: Sequence[float], second: Sequence[float]) -> float:
+    """How much brighter one colour is than another, as WCAG measures it: from 1 to 21."""
+    darker, lighter = sorted(float(LUMINANCE @ np.power(rgb, 2.2)) for rgb in (first, second))
+    return (lighter + 0.05) / (darker + 0.05)
 
 
 def _hue(

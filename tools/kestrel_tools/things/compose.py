@@ -10,13 +10,16 @@ from kestrel_tools.scenes import world as shapes
 from kestrel_tools.scenes.world import COLOUR_NAMES, SHAPES, Background, Box, Rgb
 
 from .atlas import Atlas, Sprites
+from .colour import contrast
 from .decor import draw_decor, draw_sign, grounds_of, moved, reach_of_mark
 from .lettering import least_height, line_at, printed_text, reach_of
+from .names import KINDS, by_name
 from .scene import MOST_ITEMS, MOST_SHAPES, Item, Line, Mark, Placed, Points, Scene, unit_of
 
 LEAST_RADIUS = 11.0  # of a thing, in pixels
 OVERLAP = 0.22  # how much of a thing's box the box of another may cover
 GAP = 0.01
+LEAST_CONTRAST = 2.0  # of print; WCAG asks for 3 where it is large
 MOST_LINES = 3
 LINES = (48, 40, 9, 3)  # how often a scene has none, one, two and three
 DECORATED = 0.4  # of all scenes
@@ -25,6 +28,13 @@ BELOW = 0.5  # of the lines that follow one without a sign, and are set below it
 NOTHING_KNOWN = 0.015  # of all scenes: as photographs are to somebody who knows drawings alone
 SMALL, BIG = 0.09, 0.135  # radius of the largest small and of the smallest big thing
 BETWEEN = 0.6  # of the scenes have things of every size, also of those that are neither
+ONE_HAND = 0.5  # of the scenes are drawn by one set, as most pictures are
+ALIKE = 0.7  # of those that are there again are drawn as before
+THEMED = 0.25  # of the scenes have mostly one kind of things
+OFF_THEME = 0.25  # of the things there, all the same
+# How likely the next thing is one of those that are there already, and how often scenes are so: herds, pairs,
+# and several of one thing among single others.
+AGAIN = {0.0: 30, 0.3: 30, 0.55: 22, 0.88: 18}
 
 # How many things a scene has: few more often than many.
 COUNTS = (2, 11, 12, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3)
@@ -124,10 +134,7 @@ def _items(
     most: int,
 ) -> list[Item]:
     [count] = rng.choices(range(most + 1), COUNTS[: most + 1])
-    names = sorted(sprites.by_name)
-    # Few different things in a scene make it worth learning to count.
-    [variety] = rng.choices((1, 2, 3, len(names)), (8, 15, 17, 60))
-    names = rng.sample(names, min(variety, len(names)))
+    cast = _Cast(rng, sprites)
     [share_of_shapes] = rng.choices((0.0, 0.35, 1.0), (68, 20, 12))
     shorter = min(unit[0] * pixels[1], unit[1] * pixels[0])
     largest = 0.45 if count <= 2 else 0.36 if count <= 4 else 0.27 if count <= 8 else 0.2
@@ -140,7 +147,7 @@ def _items(
             item = _shape(rng, unit, grounds, room, shapes.LEAST_RADIUS / shorter, largest, edges)
         else:
             least = max(0.06, min(LEAST_RADIUS / shorter, 0.12))
-            index = _visible(rng, sprites, sprites.by_name[rng.choice(names)], grounds)
+            index = cast.draw(rng, grounds)
             item = (
                 None
                 if index is None
@@ -149,6 +156,31 @@ def _items(
         if item is not None:
             items.append(item)
     return items
+
+
+class _Cast:
+    """Which things are in a scene: how many of them are alike, of one kind, and drawn by one hand."""
+
+    def __init__(self, rng: Random, sprites: Sprites) -> None:
+        self._sprites, self._names = sprites, sorted(sprites.by_name)
+        [self._again] = rng.choices(tuple(AGAIN), tuple(AGAIN.values()))
+        self._set = rng.choice(sprites.all_sets) if rng.random() < ONE_HAND else ""
+        theme = rng.choice(tuple(KINDS)) if rng.random() < THEMED else ""
+        self._of_theme = [name for name in self._names if theme in by_name()[name].kinds]
+        self._drawn: dict[str, int] = {}  # each thing's first drawing
+
+    def draw(self, rng: Random, grounds: Sequence[Background]) -> int | None:
+        """The drawing of the next thing, if one is soon found that can be seen there."""
+        if self._drawn and rng.random() < self._again:
+            name = rng.choice(tuple(self._drawn))
+            if rng.random() < ALIKE:
+                return self._drawn[name]
+        else:
+            name = rng.choice(self._of_theme if self._of_theme and rng.random() > OFF_THEME else self._names)
+        index = _visible(rng, self._sprites, self._sprites.drawings(name, self._set), grounds)
+        if index is not None:
+            self._drawn.setdefault(name, index)
+        return index
 
 
 def _visible(
@@ -176,9 +208,8 @@ def _thing(
     size: str,
 ) -> Item | None:
     # Small and big leave a gap between them, so that nobody has to guess; what lies in it has no such name.
-    radius = rng.uniform(
-        *{"small": (least, max(SMALL, least)), "": (SMALL, BIG), "big": (BIG, largest)}[size]
-    )
+    small = max(SMALL, least)
+    radius = rng.uniform(*{"small": (least, small), "": (small, BIG), "big": (BIG, largest)}[size])
     angle = max(-0.7, min(0.7, rng.gauss(0, 0.22))) if rng.random() < 0.6 else 0.0
     mirrored = rng.random() < 0.5
     reach = Placed(index, 0.0, 0.0, radius, angle, mirrored).on_picture(sprites.hulls[index], unit)
@@ -264,11 +295,15 @@ def _below(
 
 
 def ink_colour(rng: Random, *grounds: Background) -> Rgb | None:
-    """Dark, light or some colour, as long as it stands out from all of them."""
+    """Dark, light or some colour, as long as it stands out from all of them and is brighter or darker."""
     plain: Rgb = (0.03, 0.03, 0.03) if sum(grounds[0].first) > 1.5 else (0.98, 0.98, 0.98)
     shades: list[Rgb] = [shapes.draw_shade(rng, name) for name in rng.sample(COLOUR_NAMES, 4)]
     candidates: list[Rgb] = [*(shades if rng.random() < 0.5 else []), plain]
     for rgb in candidates:
-        if all(shapes.stands_out(rgb, ground, 0.6) for ground in grounds):
+        if all(shapes.stands_out(rgb, ground, 0.6) for ground in grounds) and all(
+            contrast(rgb, behind) >= LEAST_CONTRAST
+            for ground in grounds
+            for behind in (ground.first, ground.second)
+        ):
             return rgb
     return None

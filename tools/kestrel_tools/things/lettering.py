@@ -11,35 +11,14 @@ from kestrel_tools.scenes.world import Rgb
 
 from .atlas import CAPITAL, CHARACTERS, LETTER, Fonts
 from .scene import Line, Points, turned
+from .vocabulary import MORE_WORDS, WORDS
 
 MOST_LETTERS = 15  # "Ice cream sales"
 LEAST_CAPITAL = 8.5  # a capital's height in pixels, where it is to be read
 ORIGIN = 1.0  # pixels left of a letter in its cell
 WHOLE = LETTER / CAPITAL  # a cell's height in capitals
 
-WORDS = """
-about after again air all also and animal answer apple ask away back bad bag bakery ball bank bar bath beach
-bed best bike bird black blue boat book box boy bread break bridge bus buy cafe cake call camp car card cat
-center chair cheap city clean close closed club coffee cold come cook cool corner country cup danger dark
-day deal deep dinner dog door down draw dream drink drive dry east eat egg empty end enter even exit face
-fall farm fast fire first fish five flat floor flower fly food four free fresh friend fruit full fun game
-garden gas gift girl give glass go gold good great green grow guest hair half hall hand happy hard head
-heart hello help here high hill holiday home hot hotel house ice idea inn island jazz job joy juice jump
-jungle just keep key kids kind king kiosk kitchen lake land large last late lemon left letter library life
-light like line lion list little live local long love low lucky lunch mail make map market menu metro milk
-mind mix money moon more morning mountain music name new news next nice night no north note now number ocean
-office old one only open orange order our out over page paint paper park part party pay phone pink place
-plant play pool post power price pull push quick quiet quiz rain read ready real red rent rest rice right
-ring river road rock room round run safe sale salt sand school sea seat second see sell seven shop short
-show sign silver sing six sleep slow small smile snow soap soft sold song soon south space speed sport
-spring square star start station stay still stop store story street strong sugar summer sun sweet swim table
-take talk taxi tea team tell ten test text thank the thing this three ticket time today toilet tools top
-town toys train travel tree trip two under up use valley van very video view visit wait walk wall want warm
-wash watch water way week well west wet white wild win wind window wine winter wood word work world write
-year yellow yes young your zebra zero zone zoo
-""".split()  # noqa: SIM905, a list would take three hundred lines
-
-
+KNOWN = (*WORDS, *MORE_WORDS)
 # Syllables of words that no list has. A model that knows all words it is shown reads the first letters, and
 # guesses the rest.
 STARTS = "b bl br c ch cl cr d dr f fl fr g gr h j k l m n p pl pr qu r s sc sh sl sn sp st sw t th tr v w z"
@@ -47,16 +26,17 @@ VOWELS = "a a a e e e i i o o u u ai ea ee ie oa oo ou y"
 ENDS = "b ck d f g k l ll m n n nd ng nk nt p r r rd rk rn rt s s sh ss st t t th w x"
 SYLLABLES = tuple(tuple(part.split()) for part in (STARTS, VOWELS, ENDS))
 MOST_MADE_UP = 10  # letters
+_LISTED = frozenset(KNOWN)
 UNITS = ("km", "kg", "cm", "m", "l", "mph", "am", "pm", "EUR", "C")
 
 
 def printed_text(rng: Random) -> str:
     """Words in every case, known or made up, several together, numbers, prices, times, codes and letters."""
     kinds = ("word", "made up", "words", "number", "sign", "code", "letters")
-    [kind] = rng.choices(kinds, (24, 16, 25, 13, 9, 5, 8))
+    [kind] = rng.choices(kinds, (31, 9, 25, 13, 9, 5, 8))
     match kind:
         case "word":
-            return cased(rng, rng.choice(WORDS))
+            return cased(rng, rng.choice(KNOWN))
         case "made up":
             return cased(rng, made_up(rng))
         case "words":
@@ -76,7 +56,7 @@ def printed_text(rng: Random) -> str:
 
 
 def any_word(rng: Random) -> str:
-    return rng.choice(WORDS) if rng.random() < 0.65 else made_up(rng)
+    return rng.choice(KNOWN) if rng.random() < 0.78 else made_up(rng)
 
 
 def made_up(rng: Random) -> str:
@@ -91,7 +71,7 @@ def made_up(rng: Random) -> str:
 
 def is_known(text: str) -> bool:
     """Whether it is of words from the list, and of figures."""
-    return all(word in WORDS for word in re.findall("[a-z]+", text.lower()))
+    return all(word in _LISTED for word in re.findall("[a-z]+", text.lower()))
 
 
 def _number(rng: Random) -> str:

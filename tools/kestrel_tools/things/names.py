@@ -26,7 +26,7 @@ IRREGULAR = {
     "mouse": "mice", "sheep": "sheep", "fish": "fish", "goldfish": "goldfish", "grapes": "grapes",
     "cherries": "cherries", "fries": "fries", "scissors": "scissors", "glasses": "glasses",
     "eyeglasses": "eyeglasses", "leaf": "leaves", "maple leaf": "maple leaves",
-    "loaf of bread": "loaves of bread",
+    "loaf of bread": "loaves of bread", "wolf": "wolves", "knife": "knives",
     "bread": "breads", "corn": "ears of corn", "cheese": "cheeses", "lightning": "flashes of lightning",
     "aircraft": "aircraft", "food": "food", "cross": "crosses", "fruit": "fruits", "octopus": "octopuses",
     "cup of coffee": "cups of coffee", "cactus": "cactuses", "slice of pizza": "slices of pizza",
@@ -72,7 +72,8 @@ def is_plural(name: str) -> bool:
     return " of " not in name and name.rsplit(" ", 1)[-1] in PAIRS
 
 
-# name | icons | other names. The kinds are those of the paragraph.
+# name | icons | other names. The kinds are those of the paragraph. The tokenizer is made with these; more
+# follow below.
 TABLE = """
 animal
 dog | dog-face dog | puppy, doggy
@@ -255,6 +256,47 @@ skull | skull | - | person face
 ghost | ghost | - | person face
 """
 
+LATER = """
+animal
+wolf | wolf | -
+giraffe | giraffe | -
+zebra | zebra | - | horse
+goat | goat | -
+squirrel | chipmunk | chipmunk
+bat | bat | - | bird
+
+food, fruit
+avocado | avocado | - | vegetable
+
+food, vegetable
+cucumber | cucumber | - | fruit
+
+food
+egg | egg | -
+
+-
+backpack | backpack | rucksack, bag
+bed | bed | - | person
+door | door | -
+anchor | anchor | -
+trophy | trophy | -
+tent | tent | -
+watch | watch | wristwatch | clock clothing
+microphone | microphone | mic
+
+tool
+screwdriver | screwdriver | -
+knife | kitchen-knife hocho | -
+
+vehicle
+fire truck | fire-engine | fire engine | truck car fire
+ambulance | ambulance | - | car truck
+police car | police-car oncoming-police-car | - | car
+
+face
+sleeping face | sleeping-face | sleepy face | person
+"""
+
 KINDS = {
     "animal": ("animal", "animals"),
     "bird": ("bird", "birds"),
@@ -273,8 +315,8 @@ KINDS = {
     "face": ("face", "faces"),
 }
 
-# What is often asked for and is in no picture of this world.
-STRANGERS = (
+# What is often asked for; most of it is in no picture of this world.
+ASKED_FOR = (
     "person", "man", "woman", "child", "baby", "boy", "girl", "hand", "eye", "nose", "table", "sofa", "bed",
     "bottle", "knife", "fork", "spoon", "bowl", "plate", "door", "window", "road", "river", "mountain",
     "beach", "bridge", "zebra", "giraffe", "kangaroo", "unicorn", "dinosaur", "swan", "parrot", "goat",
@@ -301,8 +343,18 @@ def disputed(noun: Noun, word: str) -> bool:
 
 @cache
 def nouns() -> tuple[Noun, ...]:
+    return first_nouns() + _nouns_of(LATER)
+
+
+@cache
+def first_nouns() -> tuple[Noun, ...]:
+    """Those that the tokenizer is made with."""
+    return _nouns_of(TABLE)
+
+
+def _nouns_of(table: str) -> tuple[Noun, ...]:
     found = []
-    for paragraph in TABLE.strip().split("\n\n"):
+    for paragraph in table.strip().split("\n\n"):
         heading, *lines = paragraph.splitlines()
         kinds = tuple(kind.strip() for kind in heading.split(",") if kind != "-")
         for line in lines:
@@ -316,3 +368,10 @@ def nouns() -> tuple[Noun, ...]:
 @cache
 def by_name() -> dict[str, Noun]:
     return {noun.name: noun for noun in nouns()}
+
+
+@cache
+def strangers() -> tuple[str, ...]:
+    """What is asked for and is no thing of this world."""
+    known = {name for noun in nouns() for name in (noun.name, *noun.also)}
+    return tuple(word for word in ASKED_FOR if word not in known)

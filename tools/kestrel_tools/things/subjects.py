@@ -170,7 +170,7 @@ TOPICS = (
     ),
 )  # fmt: skip
 TITLED = 0.55  # of all charts
-ANY_WORDS = 0.3
+ANY_WORDS = 0.45
 MOST_WORDS, LONGEST_WORD = 8, 8
 
 

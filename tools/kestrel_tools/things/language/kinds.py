@@ -173,7 +173,7 @@ def colours(rng: Random, scene: Scene) -> Fact | None:
         return None
     distinct = list(dict.fromkeys(several))
     evidence = ((f"the {found.many}", found.items),)
-    if rng.random() < (0.7 if len(distinct) == 1 else 0.3):
+    if rng.random() < (0.5 if len(distinct) == 1 else 0.3):
         colour = rng.choice(several) if rng.random() < 0.85 else rng.choice(COLOUR_NAMES)
         answer = "yes" if distinct == [colour] else "no"
         return Fact(

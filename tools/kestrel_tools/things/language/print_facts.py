@@ -9,7 +9,7 @@ import numpy as np
 
 from kestrel_tools.scenes.world import COLOUR_NAMES, Rgb
 from kestrel_tools.things.colour import names_of as colours_of
-from kestrel_tools.things.lettering import WORDS
+from kestrel_tools.things.lettering import KNOWN
 from kestrel_tools.things.scene import Line, Scene
 
 from .fact import Fact, texts_of
@@ -254,7 +254,7 @@ def _unlike(rng: Random, text: str) -> str:
         at = rng.randrange(len(text))
         letters = "0123456789" if text[at].isdigit() else "abcdefghijklmnopqrstuvwxyz"
         return text[:at] + rng.choice(letters) + text[at + 1 :]
-    return str(rng.randrange(1000)) if text.isdigit() and rng.random() < 0.7 else rng.choice(WORDS)
+    return str(rng.randrange(1000)) if text.isdigit() and rng.random() < 0.7 else rng.choice(KNOWN)
 
 
 def figure(rng: Random, scene: Scene) -> Fact | None:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from random import Random
 
 from kestrel_tools.scenes.world import COLOUR_NAMES, SHAPES, SIZES
-from kestrel_tools.things.names import KINDS, STRANGERS, Noun, disputed, nouns, plural
+from kestrel_tools.things.names import KINDS, Noun, disputed, nouns, plural, strangers
 from kestrel_tools.things.scene import Item, Scene
 
 EVERYTHING: tuple[tuple[str, str], ...] = (("thing", "things"), ("object", "objects"), ("item", "items"))
@@ -79,7 +79,7 @@ def word_for(rng: Random, noun: Noun) -> str:
 def stranger(rng: Random, scene: Scene) -> Wanted:
     """Something that is in no picture of this world: a known word, or random letters."""
     if rng.random() < 0.85:
-        word = rng.choice(STRANGERS)
+        word = rng.choice(strangers())
         landscape = bool(scene.marks) and word in LANDSCAPE
         if landscape or any(disputed(item.known_as, word) for item in scene.items):
             word = "bridge"
