@@ -101,9 +101,9 @@ class Tau(nn.Module):
         """The factors on q and on v, each [tokens, heads, 1] in float32. They may be negative."""
         content = F.gelu(qkv)  # the exact GELU, of q, k and v together and before rotary
         position = 0.5 + torch.sigmoid(self.alpha.float() * at.log)
-        by_q = torch.tanh(F.linear(content, self.wq)).float() + position
-        by_v = torch.tanh(F.linear(content, self.wv)).float() + position
-        return by_q[..., None], by_v[..., None]
+        both = torch.tanh(F.linear(content, torch.cat((self.wq, self.wv)))).float().unflatten(-1, (2, -1))
+        by_q, by_v = (both + position[:, None])[..., None].unbind(1)
+        return by_q, by_v
 
 
 class TextAttention(nn.Module):
@@ -121,7 +121,9 @@ class TextAttention(nn.Module):
         if self.tau is not None:
             by_q, by_v = self.tau(qkv, at)
             q, v = q * by_q, v * by_v  # float32 here
-        return rotate(q, at).to(h.dtype), rotate(k, at), v.to(h.dtype)
+        turned = rotate(torch.cat((q, k), dim=1), at).to(h.dtype)
+        q, k = turned.split(self.heads[:2], dim=1)
+        return q, k, v.to(h.dtype)
 
     def output(self, mixed: Tensor, h: Tensor, adapt: Adapt) -> Tensor:
         mixed = mixed.flatten(1)

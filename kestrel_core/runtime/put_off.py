@@ -41,21 +41,25 @@ class PutOff:
         self._missed.clear()
 
     def do_one(self, idle: bool) -> bool:
-        """Whether a capture was done. If one fails, the others are given up, and sizes stay padded."""
+        """Whether a capture was done. If one fails, the others are given up, and sizes stay padded.
+
+        A size counts as put off until its capture has ended: other threads ask how many there are.
+        """
         began_s = self._clock() if self._captures else 0.0
         if not self._captures or (not idle and (not self._missed or began_s < self._next_s)):
             return False
         size = next(iter(self._missed or self._captures))
         self._missed.pop(size, None)
         try:
-            self._captures.pop(size)()
+            self._captures[size]()
         except Exception as error:
             log.warning(
                 "%d of the sizes left for later are not captured, and stay padded to larger ones: %s",
-                1 + len(self._captures),
+                len(self._captures),
                 error,
             )
             self.clear()
+        self._captures.pop(size, None)
         ended_s = self._clock()
         self._next_s = ended_s + (ended_s - began_s) / BETWEEN_STEPS
         return True

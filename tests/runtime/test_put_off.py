@@ -59,3 +59,12 @@ def test_a_failure_gives_the_others_up_with_one_warning(caplog: pytest.LogCaptur
     assert record.message == (
         "3 of the sizes left for later are not captured, and stay padded to larger ones: out of memory"
     )
+
+
+def test_a_size_counts_until_its_capture_has_ended() -> None:
+    put_off, seen = PutOff(), list[int]()
+    for size in "ab":
+        put_off.add(size, lambda: seen.append(len(put_off)))
+    while put_off.do_one(idle=True):
+        pass
+    assert seen == [2, 1] and not put_off, "who asks meanwhile is told that it is still to come"
