@@ -1,0 +1,78 @@
+"""Who is in a random scene: several of one thing among others, drawn by one hand, and print that can be read."""
+
+from collections import Counter
+from dataclasses import replace
+from random import Random
+
+import numpy as np
+import pytest
+
+from kestrel_tools.things.atlas import ARRAYS, Atlas, Sprites
+from kestrel_tools.things.colour import contrast
+from kestrel_tools.things.compose import LEAST_CONTRAST, draw_scene
+from kestrel_tools.things.scene import Placed, Scene
+from tests.small_atlas import small_atlas
+
+
+def two_sets() -> Atlas:
+    """The small atlas drawn by two hands, which draw alike."""
+    atlas = small_atlas()
+    ours = replace(atlas.sprites, sets=("ours",) * len(atlas.sprites))
+    arrays = (np.concatenate([getattr(ours, name)] * 2) for name in ARRAYS)
+    both = Sprites(ours.names * 2, ours.sets + ("theirs",) * len(ours), ours.colours * 2, *arrays)
+    return replace(atlas, sprites=both)
+
+
+ATLAS = two_sets()
+
+
+def scenes(count: int, seed: int) -> list[Scene]:
+    rng = Random(seed)
+    return [draw_scene(rng, ATLAS, rng.uniform(0.6, 1.7), (252, 252)) for _ in range(count)]
+
+
+def things_of(scene: Scene) -> list[Placed]:
+    return [item.drawn for item in scene.items if isinstance(item.drawn, Placed)]
+
+
+def test_some_things_are_there_several_times_among_others_that_are_there_once() -> None:
+    found = [Counter(item.name for item in scene.items) for scene in scenes(300, 1)]
+    crowds = [numbers for numbers in found if sum(numbers.values()) >= 4]
+    mixed = [numbers for numbers in crowds if max(numbers.values()) > 1 and min(numbers.values()) == 1]
+    different = [numbers for numbers in crowds if max(numbers.values()) == 1]
+    assert len(mixed) > 0.2 * len(crowds) and len(different) > 0.1 * len(crowds)
+
+
+def test_many_scenes_are_drawn_by_one_set_and_many_by_both() -> None:
+    sets = [
+        {ATLAS.sprites.sets[thing.sprite] for thing in things_of(scene)}
+        for scene in scenes(300, 2)
+        if len(things_of(scene)) >= 5
+    ]
+    alone = sum(len(drawn_by) == 1 for drawn_by in sets)
+    assert 0.4 * len(sets) < alone < 0.9 * len(sets)
+
+
+def test_a_set_that_lacks_a_thing_has_it_from_the_others() -> None:
+    sprites = ATLAS.sprites
+    name = sprites.names[0]
+    ours = sprites.drawings(name, "ours")
+    assert ours and {sprites.sets[index] for index in ours} == {"ours"}
+    assert sprites.drawings(name, "nobody's") == sprites.drawings(name) == sprites.by_name[name]
+
+
+def test_print_is_darker_or_brighter_than_what_is_behind_it() -> None:
+    plain = [scene for scene in scenes(200, 3) if scene.lines and not scene.marks]
+    told = [
+        contrast(line.rgb, ground)
+        for scene in plain
+        for line in scene.lines
+        for ground in (scene.background.first, scene.background.second)
+    ]
+    assert len(told) > 50 and min(told) >= LEAST_CONTRAST
+
+
+def test_contrast_is_that_of_wcag() -> None:
+    assert contrast((0, 0, 0), (1, 1, 1)) == contrast((1, 1, 1), (0, 0, 0)) == pytest.approx(21)
+    assert contrast((0.2, 0.2, 0.2), (0.2, 0.2, 0.2)) == 1
+    assert contrast((1, 0, 0), (0, 0.5, 0)) < 1.4, "red and green of the same brightness"
