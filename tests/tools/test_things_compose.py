@@ -1,4 +1,4 @@
-"""Who is in a random scene: several of one thing among others, drawn by one hand, and print that can be read."""
+"""Who is in a random scene: several of one thing among others, by one hand, and print that can be read."""
 
 from collections import Counter
 from dataclasses import replace
