@@ -107,7 +107,7 @@ def main() -> None:
     for name, source in SETS.items():
         if not options.only or name in options.only:
             with Package(f"@iconify-json/{name}", source.version) as package:
-                sprites = draw_set(name, json.loads((package / "icons.json").read_text(encoding="utf-8")))
+                sprites = draw_set(name, icons_in(package))
             write(sprites, options.out / f"things-{name}.npz")
     for name, weights in FONTS.items():
         if not options.only or name in options.only:
@@ -115,6 +115,32 @@ def main() -> None:
                 files = [package / f"files/{name}-latin-{weight}-normal.woff" for weight in weights]
                 fonts = draw_font(name, [Typeface(file.read_bytes()) for file in files])
             write(fonts, options.out / f"font-{name}.npz")
+
+
+class Icons:
+    """The icons of a set by name; older sets leave hyphens out of the names, and some have two."""
+
+    def __init__(self, document: dict[str, object]) -> None:
+        icons, aliases = document["icons"], document.get("aliases", {})
+        assert isinstance(icons, dict) and isinstance(aliases, dict)
+        self._icons, self._aliases = icons, aliases
+        self._plain = {name.replace("-", ""): name for name in (*icons, *aliases)}
+        self._size = {side: document.get(side, 16) for side in ("width", "height")}
+
+    def name_of(self, wanted: str) -> str | None:
+        """The name by which the set has it, the same for all its names."""
+        name = self._plain.get(wanted.replace("-", ""), "")
+        name = self._aliases[name]["parent"] if name in self._aliases else name
+        return name if name in self._icons else None
+
+    def __getitem__(self, name: str) -> tuple[str, float, float]:
+        """Its drawing as SVG, its width and its height."""
+        icon = self._size | self._icons[name]
+        return icon["body"], icon["width"], icon["height"]
+
+
+def icons_in(package: Path) -> Icons:
+    return Icons(json.loads((package / "icons.json").read_text(encoding="utf-8")))
 
 
 class Package:
@@ -137,8 +163,8 @@ class Package:
         self._folder.cleanup()
 
 
-def draw_set(name: str, document: dict[str, object]) -> Sprites:
-    drawn = list(_drawings(document))
+def draw_set(name: str, icons: Icons) -> Sprites:
+    drawn = list(_drawings(icons))
     pixels = np.stack([one for _, one in drawn])
     masks = [one[..., 3] >= OPAQUE for one in pixels]
     return Sprites(
@@ -152,23 +178,14 @@ def draw_set(name: str, document: dict[str, object]) -> Sprites:
     )
 
 
-def _drawings(document: dict[str, object]) -> Iterator[tuple[str, NDArray[np.uint8]]]:
-    """Each thing's icons that the set has; older sets leave hyphens out of the names."""
-    icons, aliases = document["icons"], document.get("aliases", {})
-    assert isinstance(icons, dict) and isinstance(aliases, dict)
-    plain = {name.replace("-", ""): name for name in (*icons, *aliases)}
-    default = {side: document.get(side, 16) for side in ("width", "height")}
+def _drawings(icons: Icons) -> Iterator[tuple[str, NDArray[np.uint8]]]:
+    """Each thing's icons that the set has."""
     for noun in nouns():
-        taken: set[str] = set()
-        for wanted in noun.icons:
-            name = plain.get(wanted.replace("-", ""), "")
-            name = aliases[name]["parent"] if name in aliases else name
-            if name in icons and name not in taken:
-                taken.add(name)
-                icon = default | icons[name]
-                drawn = draw_icon(icon["body"], icon["width"], icon["height"])
-                if (drawn[..., 3] >= OPAQUE).sum() >= LEAST_PIXELS:
-                    yield noun.name, drawn
+        names = dict.fromkeys(icons.name_of(wanted) for wanted in noun.icons)
+        for name in filter(None, names):
+            drawn = draw_icon(*icons[name])
+            if (drawn[..., 3] >= OPAQUE).sum() >= LEAST_PIXELS:
+                yield noun.name, drawn
 
 
 def draw_icon(body: str, width: float, height: float) -> NDArray[np.uint8]:

@@ -4,16 +4,15 @@ Needs `npm`, as `make_atlas` does. Arranged by hand, with icons of Noto Emoji (A
 (OFL-1.1), drawn at the size of the picture and not from the atlas of the training.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyvips
 
-from kestrel_tools.things.names import nouns
+from kestrel_tools.things.names import by_name
 
-from .make_atlas import FONT_VERSION, SETS, Package, rasterise
+from .make_atlas import FONT_VERSION, SETS, Icons, Package, icons_in, rasterise
 from .samples import SAMPLES
 from .typeface import Typeface
 
@@ -118,16 +117,13 @@ PICTURES = {
 }
 
 
-def icon_svg(icon: Icon, document: dict[str, object]) -> str:
-    icons, aliases = document["icons"], document.get("aliases", {})
-    assert isinstance(icons, dict) and isinstance(aliases, dict)
-    [noun] = [noun for noun in nouns() if noun.name == icon.name]
-    name = noun.icons[0]
-    drawn = icons[aliases[name]["parent"] if name in aliases else name]
-    width, height = (drawn.get(side, document[side]) for side in ("width", "height"))
+def icon_svg(icon: Icon, icons: Icons) -> str:
+    name = icons.name_of(by_name()[icon.name].icons[0])
+    assert name is not None
+    body, width, height = icons[name]
     left, top, side = icon.x - icon.side / 2, icon.y - icon.side / 2, icon.side
     place = f'x="{left}" y="{top}" width="{side}" height="{side}"'
-    return f'<svg {place} viewBox="0 0 {width} {height}">{drawn["body"]}</svg>'
+    return f'<svg {place} viewBox="0 0 {width} {height}">{body}</svg>'
 
 
 def print_svg(words: Print, face: Typeface) -> str:
@@ -142,11 +138,11 @@ def print_svg(words: Print, face: Typeface) -> str:
 
 def main() -> None:
     with Package(f"@iconify-json/{SET}", SETS[SET].version) as package:
-        document = json.loads((package / "icons.json").read_text(encoding="utf-8"))
+        icons = icons_in(package)
     with Package(f"@fontsource/{FONT}", FONT_VERSION) as package:
         face = Typeface((package / f"files/{FONT}-latin-700-normal.woff").read_bytes())
     for name, sample in PICTURES.items():
-        parts = [icon_svg(icon, document) for icon in sample.icons]
+        parts = [icon_svg(icon, icons) for icon in sample.icons]
         parts += [print_svg(words, face) for words in sample.prints]
         pixels = rasterise(
             f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
