@@ -5,7 +5,7 @@ import struct
 import numpy as np
 import pytest
 
-from examples.train_tiny.make_atlas import draw_font, draw_icon, draw_set
+from examples.train_tiny.make_atlas import Icons, draw_font, draw_icon, draw_set
 from examples.train_tiny.outline import anchor_of, area_of, hull_of, loops_of, outline_of
 from examples.train_tiny.typeface import Typeface
 from kestrel_tools.things.atlas import BASELINE, CHARACTERS, LETTER, SPRITE, UNSEEN_SETS
@@ -91,7 +91,7 @@ def test_a_set_has_what_it_draws_under_any_of_its_names() -> None:
         "icons": icons,
         "aliases": {"fox-face": {"parent": "dog-face"}, "fox": {"parent": "dog-face"}},
     }
-    sprites = draw_set("mine", {**document, "width": 64, "height": 64})
+    sprites = draw_set("mine", Icons({**document, "width": 64, "height": 64}))
     assert sprites.names == ("dog", "fox", "apple")
     assert set(sprites.sets) == {"mine"} and set(sprites.colours) == {"red"}
     assert "mine" not in UNSEEN_SETS
