@@ -55,7 +55,7 @@ def names_of(rgb: NDArray[np.float64]) -> NDArray[np.str_]:
 
 
 def contrast(first: Sequence[float], second: Sequence[float]) -> float:
-    """How much brighter one colour is than another, as WCAG measures it: from 1 to 21."""
+    """How much brighter one colour is than another, nearly as WCAG measures it: from 1 to 21."""
     darker, lighter = sorted(float(LUMINANCE @ np.power(rgb, 2.2)) for rgb in (first, second))
     return (lighter + 0.05) / (darker + 0.05)
 

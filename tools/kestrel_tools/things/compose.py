@@ -166,7 +166,7 @@ class _Cast:
         [self._again] = rng.choices(tuple(AGAIN), tuple(AGAIN.values()))
         self._set = rng.choice(sprites.all_sets) if rng.random() < ONE_HAND else ""
         theme = rng.choice(tuple(KINDS)) if rng.random() < THEMED else ""
-        self._of_theme = [name for name in self._names if theme in by_name()[name].kinds]
+        self._of_theme = [name for name in self._names if theme in by_name()[name].kinds] if theme else []
         self._drawn: dict[str, int] = {}  # each thing's first drawing
 
     def draw(self, rng: Random, grounds: Sequence[Background]) -> int | None:
