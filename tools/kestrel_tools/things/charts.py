@@ -11,7 +11,7 @@ from .atlas import Atlas
 from .compose import ink_colour
 from .lettering import least_height, line_at, reach_of
 from .scene import Chart, Line, Mark, Scene, unit_of
-from .subjects import draw_subject
+from .subjects import ANY_WORDS, draw_subject
 
 MOST_BARS = 7
 LEAST_BARS = 2
@@ -23,14 +23,18 @@ APART = 0.06  # of the largest value, that the two largest and the two smallest 
 
 
 def draw_chart(
-    rng: Random, atlas: Atlas, aspect: float, pixels: tuple[int, int] = (196, 196)
+    rng: Random,
+    atlas: Atlas,
+    aspect: float,
+    pixels: tuple[int, int] = (196, 196),
+    any_words: float = ANY_WORDS,
 ) -> Scene | None:
     """A chart that is legible at `pixels` (height, width); None when its labels have no room there."""
     background = _paper(rng)
     ink = ink_colour(rng, background) if rng.random() < 0.3 else None
     if ink is None or not shapes.stands_out(ink, background, 0.8):
         ink = _plain_ink(background)
-    return _Drawing(rng, atlas, aspect, pixels, background, ink).scene()
+    return _Drawing(rng, atlas, aspect, pixels, background, ink).scene(any_words)
 
 
 def _paper(rng: Random) -> Background:
@@ -78,12 +82,12 @@ class _Drawing:
         self._lines: list[Line] = []
         self._marks: list[Mark] = []
 
-    def scene(self) -> Scene | None:
+    def scene(self, any_words: float) -> Scene | None:
         rng = self._rng
         kind = rng.choice(("bar", "bar", "line"))
         flat = kind == "bar" and rng.random() < 0.3
         printed = rng.random() < 0.65
-        title, family = draw_subject(rng)
+        title, family = draw_subject(rng, any_words)
         title = self._fonts.shown(self._font, title)
         family = tuple(self._fonts.shown(self._font, label) for label in family)
         if title and not self._put_title(title):

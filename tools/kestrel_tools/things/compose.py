@@ -1,6 +1,7 @@
 """Random scenes of things, shapes and printed lines, in which all can be seen. No torch."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 
@@ -30,14 +31,28 @@ SMALL, BIG = 0.09, 0.135  # radius of the largest small and of the smallest big 
 BETWEEN = 0.6  # of the scenes have things of every size, also of those that are neither
 ONE_HAND = 0.5  # of the scenes are drawn by one set, as most pictures are
 ALIKE = 0.7  # of those that are there again are drawn as before
-THEMED = 0.25  # of the scenes have mostly one kind of things
-OFF_THEME = 0.25  # of the things there, all the same
-# How likely the next thing is one of those that are there already, and how often scenes are so: herds, pairs,
-# and several of one thing among single others.
-AGAIN = {0.0: 30, 0.3: 30, 0.55: 22, 0.88: 18}
+OFF_THEME = 0.25  # of the things in a scene of mostly one kind, all the same
+LEAST_IN_ROWS = 0.075  # radius of what stands in rows
+ONE_SIZE = 0.6  # of the scenes in rows have things of one size
 
-# How many things a scene has: few more often than many.
-COUNTS = (2, 11, 12, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3)
+
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """How scenes are peopled."""
+
+    counts: Sequence[int]  # how often a scene has none, one, two things
+    # How likely the next thing is one of those that are there already, and how often scenes are so: herds,
+    # pairs, and several of one thing among single others.
+    again: Mapping[float, int]
+    themed: float  # of the scenes have mostly one kind of things
+    in_rows: float = 0.0  # of the scenes have them in rows and columns, as people lay things out
+
+
+USUAL = Mixture((2, 11, 12, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3), {0.0: 30, 0.3: 30, 0.55: 22, 0.88: 18}, 0.25)
+# Many, some of them several times, much alike: what is hardest to list and to count.
+CROWDED = Mixture(
+    (0, 1, 2, 4, 8, 11, 13, 14, 13, 11, 9, 8, 6), {0.0: 16, 0.3: 36, 0.55: 34, 0.88: 14}, 0.55, 0.4
+)
 
 
 @dataclass(slots=True)
@@ -47,19 +62,26 @@ class Room:
     overlap: float
     solid: list[Box] = field(default_factory=list)
     soft: list[Box] = field(default_factory=list)
+    rows: list[tuple[float, float]] = field(default_factory=list)  # middles for what stands in rows
 
     def place(self, rng: Random, low: Points, high: Points, soft: bool) -> tuple[float, float, Box] | None:
         """Somewhere for what reaches from `low` to `high`; None when nothing was found."""
         if np.any(high - low > 0.98):
             return None
         (left, top), (right, bottom) = low.tolist(), high.tolist()
-        for _ in range(25):
-            x, y = rng.uniform(0.005 - left, 0.995 - right), rng.uniform(0.005 - top, 0.995 - bottom)
+        for x, y in self._in_rows(low, high) if soft and self.rows else _anywhere(rng, low, high):
             box = (x + left, y + top, x + right, y + bottom)
             if self._is_free(box, soft):
                 (self.soft if soft else self.solid).append(box)
                 return x, y, box
         return None
+
+    def _in_rows(self, low: Points, high: Points) -> Iterator[tuple[float, float]]:
+        (left, top), (right, bottom) = low.tolist(), high.tolist()
+        for x, y in self.rows:
+            x, y = x - (left + right) / 2, y - (top + bottom) / 2
+            if min(x + left, y + top) > 0.005 and max(x + right, y + bottom) < 0.995:
+                yield x, y
 
     def take(self, box: Box) -> bool:
         """This place for something that lies under nothing else, if it is free."""
@@ -74,6 +96,42 @@ class Room:
         if soft and self.overlap:
             return all(shared(box, other) <= self.overlap for other in self.soft)
         return all(apart(box, other) for other in self.soft)
+
+
+def _anywhere(rng: Random, low: Points, high: Points) -> Iterator[tuple[float, float]]:
+    (left, top), (right, bottom) = low.tolist(), high.tolist()
+    for _ in range(25):
+        yield rng.uniform(0.005 - left, 0.995 - right), rng.uniform(0.005 - top, 0.995 - bottom)
+
+
+def draw_rows(
+    rng: Random, count: int, unit: tuple[float, float]
+) -> tuple[list[tuple[float, float]], float] | None:
+    """Middles for so many things in rows and columns, in any order, and the largest radius that fits there;
+    None where the picture is too narrow for that.
+    """
+    width, height = rng.uniform(0.75, 1.0), rng.uniform(0.75, 1.0)
+    left, top = rng.uniform(0.0, 1 - width), rng.uniform(0.0, 1 - height)
+    fitting = []
+    for rows in range(1, min(count, 4) + 1):
+        columns = math.ceil(count / rows)
+        radius = 0.47 * min(width / columns / unit[0], height / rows / unit[1])
+        if radius > LEAST_IN_ROWS:
+            fitting.append((rows, columns, radius))
+    if not fitting:
+        return None
+    rows, columns, radius = rng.choice(fitting)
+    loose = rng.choice((0.0, 0.0, 0.1, 0.3))
+    middles = [
+        (
+            left + width * (column + 0.5 + loose * rng.uniform(-0.5, 0.5)) / columns,
+            top + height * (row + 0.5 + loose * rng.uniform(-0.5, 0.5)) / rows,
+        )
+        for row in range(rows)
+        for column in range(columns)
+    ]
+    rng.shuffle(middles)
+    return middles, radius
 
 
 def apart(a: Box, b: Box) -> bool:
@@ -94,6 +152,7 @@ def draw_scene(
     pixels: tuple[int, int] = (196, 196),
     most: int = MOST_ITEMS,
     lines_as: Sequence[int] = LINES,
+    mixture: Mixture = USUAL,
 ) -> Scene:
     """At most so many items, and lines of print as often as that. All is legible at `pixels` (height, width),
     the size the encoder will see.
@@ -114,7 +173,7 @@ def draw_scene(
         if found is not None:
             printed.append(found)
     lines, panels = [line for line, _ in printed], tuple(mark for _, sign in printed for mark in sign)
-    items = _items(rng, atlas.sprites, unit, grounds, room, pixels, most)
+    items = _items(rng, atlas.sprites, unit, grounds, room, pixels, most, mixture)
     return Scene(
         aspect,
         background,
@@ -132,14 +191,22 @@ def _items(
     room: Room,
     pixels: tuple[int, int],
     most: int,
+    mixture: Mixture,
 ) -> list[Item]:
-    [count] = rng.choices(range(most + 1), COUNTS[: most + 1])
-    cast = _Cast(rng, sprites)
+    [count] = rng.choices(range(most + 1), mixture.counts[: most + 1])
+    cast = _Cast(rng, sprites, mixture)
     [share_of_shapes] = rng.choices((0.0, 0.35, 1.0), (68, 20, 12))
     shorter = min(unit[0] * pixels[1], unit[1] * pixels[0])
     largest = 0.45 if count <= 2 else 0.36 if count <= 4 else 0.27 if count <= 8 else 0.2
-    sizes = ("small", "", "big") if rng.random() < BETWEEN else ("small", "big")
+    sizes: tuple[str, ...] = ("small", "", "big") if rng.random() < BETWEEN else ("small", "big")
     edges = rng.random() < 0.3
+    if mixture.in_rows and count > 1 and rng.random() < mixture.in_rows:
+        found = draw_rows(rng, count, unit)
+        if found is not None:
+            room.rows, fitting = found
+            largest = min(largest, fitting)
+            sizes = _fitting(sizes, largest)
+            sizes = (rng.choice(sizes),) if rng.random() < ONE_SIZE else sizes
     items: list[Item] = []
     for _ in range(count):
         item: Item | None
@@ -158,14 +225,20 @@ def _items(
     return items
 
 
+def _fitting(sizes: tuple[str, ...], largest: float) -> tuple[str, ...]:
+    """Those that things may have whose radius is no larger."""
+    least = {"small": 0.0, "": SMALL, "big": BIG}
+    return tuple(size for size in sizes if least[size] < largest)
+
+
 class _Cast:
     """Which things are in a scene: how many of them are alike, of one kind, and drawn by one hand."""
 
-    def __init__(self, rng: Random, sprites: Sprites) -> None:
+    def __init__(self, rng: Random, sprites: Sprites, mixture: Mixture) -> None:
         self._sprites, self._names = sprites, sorted(sprites.by_name)
-        [self._again] = rng.choices(tuple(AGAIN), tuple(AGAIN.values()))
+        [self._again] = rng.choices(tuple(mixture.again), tuple(mixture.again.values()))
         self._set = rng.choice(sprites.all_sets) if rng.random() < ONE_HAND else ""
-        theme = rng.choice(tuple(KINDS)) if rng.random() < THEMED else ""
+        theme = rng.choice(tuple(KINDS)) if rng.random() < mixture.themed else ""
         self._of_theme = [name for name in self._names if theme in by_name()[name].kinds] if theme else []
         self._drawn: dict[str, int] = {}  # each thing's first drawing
 
@@ -209,7 +282,8 @@ def _thing(
 ) -> Item | None:
     # Small and big leave a gap between them, so that nobody has to guess; what lies in it has no such name.
     small = max(SMALL, least)
-    radius = rng.uniform(*{"small": (least, small), "": (small, BIG), "big": (BIG, largest)}[size])
+    low, high = {"small": (least, small), "": (small, BIG), "big": (BIG, largest)}[size]
+    radius = rng.uniform(low, max(low, min(high, largest)))
     angle = max(-0.7, min(0.7, rng.gauss(0, 0.22))) if rng.random() < 0.6 else 0.0
     mirrored = rng.random() < 0.5
     reach = Placed(index, 0.0, 0.0, radius, angle, mirrored).on_picture(sprites.hulls[index], unit)

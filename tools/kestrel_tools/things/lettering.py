@@ -27,6 +27,7 @@ ENDS = "b ck d f g k l ll m n n nd ng nk nt p r r rd rk rn rt s s sh ss st t t t
 SYLLABLES = tuple(tuple(part.split()) for part in (STARTS, VOWELS, ENDS))
 MOST_MADE_UP = 10  # letters
 _LISTED = frozenset(KNOWN)
+PLACES = ("gate", "room", "row", "seat", "floor", "table", "track", "exit", "level", "lane", "bus")
 UNITS = ("km", "kg", "cm", "m", "l", "mph", "am", "pm", "EUR", "C")
 
 
@@ -93,6 +94,8 @@ def _sign(rng: Random) -> str:
         f"No. {rng.randint(1, 99)}",
         f"{cased(rng, any_word(rng))}!",
         f"{rng.randrange(1, 200)} {rng.choice(UNITS)}",
+        cased(rng, f"{rng.choice(PLACES)} {rng.randint(1, 60)}"),
+        cased(rng, rng.choice(("open", "closed"))),
     )
     return rng.choice(forms)
 

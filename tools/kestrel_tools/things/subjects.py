@@ -174,12 +174,12 @@ ANY_WORDS = 0.45
 MOST_WORDS, LONGEST_WORD = 8, 8
 
 
-def draw_subject(rng: Random) -> tuple[str, tuple[str, ...]]:
+def draw_subject(rng: Random, any_words: float = ANY_WORDS) -> tuple[str, tuple[str, ...]]:
     """A title, or none, and labels of which some are shown; the two often suit each other.
 
-    Some labels are words of no family: with these lists alone a model guesses from the first letter.
+    Some labels (`any_words`) are of no family: with these lists alone a model guesses from the first letter.
     """
-    if rng.random() < ANY_WORDS:
+    if rng.random() < any_words:
         title = rng.choice(TITLES) if rng.random() < 0.5 else cased(rng, any_word(rng))
         return title if rng.random() < TITLED else "", _some_words(rng)
     if rng.random() > TITLED:

@@ -8,7 +8,7 @@ from kestrel_core.loop.step import Coord, Input, Size
 from kestrel_tools.things.names import with_article
 from kestrel_tools.things.scene import Scene
 
-from . import choices, facts, kinds, places, print_facts, relations, unknown
+from . import choices, facts, kinds, places, print_facts, relations, unknown, uses
 from .chart_facts import chart_fact
 from .fact import Fact
 from .questions import asked
@@ -17,7 +17,7 @@ Maker = Callable[[Random, Scene], Fact | None]
 
 MAKERS: dict[Maker, float] = {
     facts.describe: 2.4,
-    facts.listing: 1.8,
+    facts.listing: 2.2,
     facts.kind_of: 0.6,
     facts.count: 4.5,
     facts.presence: 1.8,
@@ -38,17 +38,18 @@ MAKERS: dict[Maker, float] = {
     relations.ordinal: 0.5,
     relations.sizes: 0.8,
     relations.numbers: 0.5,
-    places.beside: 2.0,
+    places.beside: 2.4,
     places.all_beside: 0.3,
     places.parts: 1.6,
-    places.between: 0.8,
+    places.between: 1.1,
     choices.either: 1.8,
     kinds.by_colour: 0.8,
     kinds.colours: 0.8,
     kinds.count_not: 0.4,
     kinds.kinds: 0.9,
     print_facts.about_print: 2.0,
-    unknown.unknown: 0.3,
+    unknown.unknown: 0.5,
+    uses.use: 0.7,
 }
 CHOICES, SHARES = tuple(MAKERS), tuple(accumulate(MAKERS.values()))
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from kestrel_tools.scenes.world import COLOUR_NAMES, Rgb
 from kestrel_tools.things.colour import names_of as colours_of
-from kestrel_tools.things.lettering import KNOWN
+from kestrel_tools.things.lettering import KNOWN, PLACES
 from kestrel_tools.things.scene import Line, Scene
 
 from .fact import Fact, texts_of
@@ -130,6 +130,25 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
         "[What|Which] time does it say?",
         "What time is [written|printed] there?",
         "Read the time.",
+    ),
+    "numbered": (
+        "[What|Which] {} is [it|this|that|written there|shown|printed|mine]?",
+        "[What's|What is] the {} number?",
+        "[What|Which] {} [does it say|do I need|should I go to|do I have to find]?",
+        "[Where|Which {}] is it? I need the {} number.",
+        "Number of the {}?",
+        "[What|Which] {} [are we|am I|is that] [at|looking for|]?",
+    ),
+    "is open": (
+        "Is [it|this place|the place|the store|this] [open|open now|open today]?",
+        "[Are they|Are you] open [or not|now|]?",
+        "Can [I|we] [go in|enter|come in]?",
+    ),
+    "is closed": ("Is [it|this place|the store|this] closed [now|today|]?", "[Are they|Have they] closed?"),
+    "open or": (
+        "Is [it|this place|the place|the store] open or closed?",
+        "Open or closed?",
+        "Is [it|the store] closed or open?",
     ),
     "percentage": (
         "[What|Which] [percentage|percent] is [shown|written|printed|given]?",
@@ -268,6 +287,31 @@ def figure(rng: Random, scene: Scene) -> Fact | None:
     return None
 
 
+def numbered(rng: Random, scene: Scene) -> Fact | None:
+    """Which gate or room it is, where one line tells."""
+    named = [line for line in scene.lines if line.text.lower().split()[0] in PLACES]
+    if len(named) != 1 or named[0].text.count(" ") != 1:
+        return None
+    [line] = named
+    word, number = line.text.lower().split()
+    question = asked(rng, "numbered", word, word)
+    return Fact("read part", question, number, evidence=(("the text", (line,)),))
+
+
+def is_open(rng: Random, scene: Scene) -> Fact | None:
+    """Whether a place is open, where its sign tells."""
+    found = [line for line in scene.lines if line.text.lower() in ("open", "closed")]
+    if len(found) != 1:
+        return None
+    state, kind = found[0].text.lower(), rng.choice(("is open", "is open", "is closed", "open or"))
+    answer = state if kind == "open or" else "yes" if kind.endswith(state) else "no"
+    return Fact("says", asked(rng, kind), answer, evidence=(("the text", (found[0],)),))
+
+
+def by_what_it_says(rng: Random, scene: Scene) -> Fact | None:
+    return numbered(rng, scene) or is_open(rng, scene)
+
+
 MAKERS = (
     politely,
     politely,
@@ -285,4 +329,7 @@ MAKERS = (
     says,
     figure,
     figure,
+    by_what_it_says,
+    by_what_it_says,
+    by_what_it_says,
 )

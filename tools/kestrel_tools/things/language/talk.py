@@ -2,7 +2,8 @@
 
 from random import Random
 
-from kestrel_tools.things.names import nouns, with_article
+from kestrel_tools.scenes.world import COLOUR_NAMES, SHAPES
+from kestrel_tools.things.names import nouns, plural, with_article
 
 from .fact import CANNOT_TELL
 from .questions import asked
@@ -62,6 +63,10 @@ MORE_UNANSWERABLE = (  # the tokenizer was made without these
     "What did [she|he|they] [say|do|eat|buy|want]?",
     "How [hot|cold|warm|loud|heavy|sweet] is it?",
     "When [will it|does it] [end|start|open|arrive|stop]?",
+    "[What|Which] names do [they|these people|these animals|the people here] have?",
+    "[Do|Does] [he|she|they|these two] know each other?",
+    "How many [carbs|grams of sugar|vitamins] [are|is] in [it|this|that|them]?",
+    "Is [this|it|that] [vegan|good for me|allowed|legal|worth it|healthy to eat]?",
 )  # fmt: skip
 
 # What the picture is, rather than what is in it.
@@ -185,7 +190,10 @@ SMALL_TALK: tuple[tuple[tuple[str, ...], str], ...] = (
     ),
 )
 
-VISUAL = ("colour", "size", "where", "count", "presence", "read", "describe", "list", "this one", "nearest")
+VISUAL = (
+    *("colour", "size", "where", "count", "count", "presence", "presence any"),
+    *("read", "describe", "list", "this one", "nearest", "has text", "most big", "ground"),
+)
 
 
 def talk(rng: Random, with_picture: bool) -> tuple[str, str, str]:
@@ -199,9 +207,12 @@ def talk(rng: Random, with_picture: bool) -> tuple[str, str, str]:
             templates, answer = rng.choice(MEDIUM)
             return "medium", casual(rng, chosen(rng, rng.choice(templates))), answer
     elif chance < 0.3:
-        name = rng.choice(nouns()).name
+        name = rng.choice(nouns()).name if rng.random() < 0.6 else rng.choice((*SHAPES, "thing", "object"))
+        if rng.random() < 0.2:
+            name = f"{rng.choice(COLOUR_NAMES)} {name}"
         kind = rng.choice(VISUAL)
-        subject = with_article(name) if kind == "presence" else f"the {name}"
+        several = kind in ("count", "presence any", "list")
+        subject = plural(name) if several else with_article(name) if kind == "presence" else f"the {name}"
         return "talk", asked(rng, kind, subject), NO_PICTURE
     templates, answer = rng.choice(SMALL_TALK)
     return "talk", casual(rng, chosen(rng, rng.choice(templates))), answer

@@ -29,6 +29,7 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
         "What did {} [eat|do|see] [today|yesterday|before]?",
         "When was {} born?",
         "What breed <is> {}?",
+        "Where <is> {} [headed|running to|looking]?",
     ),
     "thing": (
         "How much <does> {} cost?",
@@ -50,9 +51,13 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
         "What's behind {}?",
         "<Is> {} [for sale|new or old|broken|mine|heavy]?",
         "How long does it take to make {}?",
+        "How many [grams of fat|vitamins|carbs|seeds] <does> {} have?",
+        "How many [grams of sugar|vitamins] are in {}?",
+        "How [sweet|fresh|hot|loud|soft] <is> {}?",
     ),
     "moving": (
-        "Where <is> {} going?",
+        "Where <is> {} [going|headed|driving to|on its way to]?",
+        "Where did {} [start|come from]?",
         "How fast <is> {} [going|driving|]?",
         "How many people [fit in|are in|are inside] {}?",
         "Who [drives|is driving|is in] {}?",

@@ -1,6 +1,7 @@
 """Descriptions of what may be in a scene, such as "small dogs" or "animals", and what they fit. No torch."""
 
 from dataclasses import dataclass
+from functools import cache
 from random import Random
 
 from kestrel_tools.scenes.world import COLOUR_NAMES, SHAPES, SIZES
@@ -9,6 +10,7 @@ from kestrel_tools.things.scene import Item, Scene
 
 EVERYTHING: tuple[tuple[str, str], ...] = (("thing", "things"), ("object", "objects"), ("item", "items"))
 SHAPE_WORDS = ("shape", "shapes")
+AKIN = 0.5  # of what is asked for and absent is of a kind with something there
 LANDSCAPE = ("road", "river", "mountain", "beach", "table")  # what hills and bands may be taken for
 
 
@@ -104,7 +106,11 @@ def _speak_of_shapes(rng: Random, scene: Scene) -> bool:
 
 def _thing(rng: Random, scene: Scene, present: float) -> Wanted | None:
     there = [item.known_as for item in scene.items if not item.is_shape]
-    noun = rng.choice(there) if there and rng.random() < present else rng.choice(nouns())
+    if there and rng.random() < present:
+        noun = rng.choice(there)
+    else:
+        kinds = rng.choice(there).kinds if there and rng.random() < AKIN else ()
+        noun = rng.choice(_of_kind(rng.choice(kinds)) if kinds else nouns())
     kind = rng.random()
     if kind < 0.2 and noun.kinds:
         found = of_kind(scene, rng.choice(noun.kinds))
@@ -118,6 +124,11 @@ def _thing(rng: Random, scene: Scene, present: float) -> Wanted | None:
     return coloured(
         found, rng.choice(colours) if colours and rng.random() < present else rng.choice(COLOUR_NAMES)
     )
+
+
+@cache
+def _of_kind(kind: str) -> tuple[Noun, ...]:
+    return tuple(noun for noun in nouns() if kind in noun.kinds)
 
 
 def _shape(rng: Random, scene: Scene, present: float) -> Wanted | None:
