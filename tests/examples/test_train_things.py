@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -14,7 +15,7 @@ from safetensors.torch import load_file
 from examples.train_tiny import checkpoints, export, network, things_batches, train
 from examples.train_tiny.batches import LENGTH, fill, filled
 from examples.train_tiny.teacher import Teacher
-from examples.train_tiny.things_batches import LONGEST, ORDER, draw_task, new_scene
+from examples.train_tiny.things_batches import LONGEST, ORDER, draw_task, named_loosely, new_scene
 from examples.train_tiny.words import TOKENIZER, Words
 from examples.train_tiny.worlds import THINGS, WORLDS
 from kestrel_core.intake.tokenizer import Tokenizer
@@ -70,6 +71,19 @@ def test_rows_are_nearly_full_with_tasks_of_every_sort() -> None:
     assert filled(rows) > 0.95
     skills = {task.kind.split()[0] for row in rows for task in row}
     assert {"caption", "detect", "point", "segment", "reason", "talk"} <= skills
+
+
+def test_only_things_that_are_nearly_below_each_other_change_places() -> None:
+    rng = Random(8)
+    scene = max(
+        (new_scene(rng, ATLAS, "things", 1.2, (252, 336), 12) for _ in range(20)), key=lambda s: len(s.items)
+    )
+    orders = [named_loosely(rng, scene).items for _ in range(100)]
+    assert all(sorted(map(id, order)) == sorted(map(id, scene.items)) for order in orders)
+    assert len({tuple(map(id, order)) for order in orders}) > 1
+    for order in orders:
+        for before, after in pairwise(order):
+            assert after.centre[0] > before.centre[0] - 6 * things_batches.LOOSELY
 
 
 def test_one_seed_gives_one_batch_whoever_makes_it(folder: Path) -> None:
