@@ -259,7 +259,8 @@ def _runtime(
     if on_cuda:
         stored = network.text.wte.dtype if kv_float8 is None else FLOAT8
         cell_bytes = KVCache.bytes_per_cell(network.config.text, stored)
-        computing = computing_bytes(network.config.text, config.max_step_tokens, model.quantize == "int4")
+        unpacks = model.fast_paths.quantised == "int4"
+        computing = computing_bytes(network.config.text, config.max_step_tokens, unpacks)
         tokens = affordable_tokens(tokens, max_context, cell_bytes, free_bytes(model.device), computing)
     pages = num_pages(tokens, max_context, page_size)
     if encoder is None:

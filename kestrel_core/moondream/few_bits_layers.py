@@ -134,6 +134,12 @@ def give_packed(model: nn.Module, name: str, weight: Tensor) -> bool:
     return kind is not None
 
 
+def pack_network(model: nn.Module) -> None:
+    """What loading does with each matrix as it is read, for a network that was loaded as it is."""
+    for name, weight in [*model.named_parameters()]:
+        give_packed(model, name, weight)
+
+
 def give_rounded(model: nn.Module, name: str, weight: Tensor, most: Kind) -> bool:
     """The same where nothing multiplies packed weights, as on a CPU, whose memory is large: they are rounded
     to what their packed form stands for, and kept as wide as they were. In fp8 all of them have 8 bits."""

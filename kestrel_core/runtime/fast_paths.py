@@ -8,7 +8,7 @@ from torch import Tensor
 
 from kestrel_core.moondream.fast_text import FastText
 from kestrel_core.moondream.fast_vision import AttentionBackend, FastVision
-from kestrel_core.moondream.few_bits_layers import OutputLayer8, is_packed
+from kestrel_core.moondream.few_bits_layers import OutputLayer8, is_packed, pack_network
 from kestrel_core.moondream.few_bits_text import few_bits_text
 from kestrel_core.moondream.float8_text import float8_text
 from kestrel_core.moondream.float8_vision import float8_vision
@@ -56,6 +56,8 @@ class FastPaths:
             )
         if settled == "fp8" and self._scales is None:
             self._scales = find_scales(self._network, scales, folder)
+        if settled == "int4" and not is_packed(self._network):
+            pack_network(self._network)
         self.quantised = settled
 
     def kv_float8(self, kv_dtype: str, scales: str | None, folder: Path | None) -> list[KVScales] | None:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
-from examples.train_tiny import checkpoints, export, network, things_batches, train
+from examples.train_tiny import average, checkpoints, export, network, things_batches, train
 from examples.train_tiny.batches import LENGTH, fill, filled
 from examples.train_tiny.teacher import Teacher
 from examples.train_tiny.things_batches import LONGEST, ORDER, draw_task, named_loosely, new_scene
@@ -155,6 +155,24 @@ def test_a_slice_ends_by_its_clock_or_with_the_last_step_of_all() -> None:
     assert train.passed(options, 10, 0, 0.5) == pytest.approx(0.5)
     assert train.passed(options, 1000, 990, 1) == 1.0
     assert WORLDS["things"] is THINGS
+
+
+def test_a_mean_of_two_checkpoints_has_the_types_and_files_of_the_later(tmp_path: Path) -> None:
+    before, after, out = tmp_path / "before", tmp_path / "after", tmp_path / "out"
+    for folder, value in ((before, 1.0), (after, 2.0)):
+        folder.mkdir()
+        weights = {"a": torch.full((2, 3), value, dtype=torch.bfloat16), "b": torch.full((2,), value)}
+        save_file(weights, folder / "model.safetensors", {"steps": str(value)})
+        for name in ("config.json", "tokenizer.json"):
+            (folder / name).write_text(folder.name)
+    average.average(before, after, 0.25, out)
+    mixed = load_file(out / "model.safetensors")
+    assert mixed["a"].dtype == torch.bfloat16 and mixed["b"].dtype == torch.float32
+    assert all(torch.equal(weight.float(), torch.full(weight.shape, 1.75)) for weight in mixed.values())
+    assert (out / "config.json").read_text() == (out / "tokenizer.json").read_text() == "after"
+    save_file({"a": torch.zeros(1)}, before / "model.safetensors")
+    with pytest.raises(SystemExit, match="not of one network"):
+        average.average(before, after, 0.25, out)
 
 
 def test_a_checkpoint_is_made_again_from_halves_that_travelled(tmp_path: Path) -> None:

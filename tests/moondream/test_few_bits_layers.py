@@ -13,6 +13,7 @@ from kestrel_core.moondream.checkpoint.weights import load_weights, random_weigh
 from kestrel_core.moondream.config import MOONDREAM2, MOONDREAM3, MoondreamConfig
 from kestrel_core.moondream.few_bits_layers import (
     PackedExperts,
+    PackedLinear,
     give_packed,
     is_packed,
     kind_of,
@@ -24,6 +25,8 @@ from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.ops import plain
 from kestrel_core.moondream.ops.choose_few_bits import choose_few_bits
 from kestrel_core.moondream.ops.few_bits import Kind, pack_weights, unpack
+from kestrel_core.runtime import fast_paths
+from kestrel_core.runtime.fast_paths import FastPaths
 
 CPU = torch.device("cpu")
 
@@ -127,6 +130,29 @@ def test_the_fast_text_takes_packed_layers_as_they_are(generation: int) -> None:
     ours, expected = (forward(x, torch.arange(5), alone, None) for forward in (fast, rounded.text))
     torch.testing.assert_close(ours, expected, atol=1e-4, rtol=1e-4)
     assert is_packed(packed) and not is_packed(rounded)
+
+
+@pytest.mark.parametrize("generation", [2, 3])
+def test_a_network_that_is_there_is_packed_as_one_that_is_loaded(
+    generation: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An engine may be made over a network that was loaded as it is, as `kestrel parity` does."""
+    config = tiny_config(generation)
+    there, loaded = random_network(config, CPU, torch.float32, 1), packed_network(config, 1)
+    monkeypatch.setattr(fast_paths, "settle_quantize", lambda wanted, *others: wanted)  # as on a GPU
+    paths = FastPaths(there)
+    paths.quantise("int4", None, None)
+    paths.quantise("int4", None, None)  # the next engine
+    assert paths.quantised == "int4"
+    layers = dict(there.named_modules())
+    kinds = set()
+    for name, layer in loaded.named_modules():
+        if isinstance(layer, (PackedLinear, PackedExperts)):
+            other = layers[name]
+            assert isinstance(other, type(layer)) and other.packed.kind == layer.packed.kind
+            assert torch.equal(other.weight, layer.weight)
+            kinds.add(layer.packed.kind)
+    assert kinds == {"fp8", "int4"}
 
 
 def test_a_checkpoint_is_packed_whatever_its_order(tmp_path: Path) -> None:
