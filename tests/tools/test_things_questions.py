@@ -1,17 +1,13 @@
 """What is asked in people's own words is true of the scene, which is looked at in another way here."""
 
 import re
-from collections.abc import Callable, Iterator
-from functools import cache
 from random import Random
 from typing import Any
 
 import pytest
 
-from kestrel_tools.scenes import world as shapes
-from kestrel_tools.scenes.world import COLOUR_NAMES, Background, Box
+from kestrel_tools.scenes.world import COLOUR_NAMES
 from kestrel_tools.things.charts import draw_chart
-from kestrel_tools.things.compose import draw_scene
 from kestrel_tools.things.language import (
     chart_facts,
     choices,
@@ -23,19 +19,13 @@ from kestrel_tools.things.language import (
     uses,
 )
 from kestrel_tools.things.language.chart_words import OTHERWISE, direction, missing, worded
-from kestrel_tools.things.language.fact import CANNOT_TELL, Fact
+from kestrel_tools.things.language.fact import CANNOT_TELL
 from kestrel_tools.things.language.questions import asked
 from kestrel_tools.things.language.spelling import introduced
-from kestrel_tools.things.language.talk import NO_PICTURE, talk
-from kestrel_tools.things.language.wanted import wanted
-from kestrel_tools.things.names import by_name
-from kestrel_tools.things.scene import Chart, Item, Line, Placed, Scene, widened
+from kestrel_tools.things.scene import Chart, Item, Scene
 from kestrel_tools.things.subjects import FAMILIES, LABELS, MORE_LABELS, TITLES, TOPICS, family_of, labels_of
-from tests.small_atlas import small_atlas
+from tests.thing_scenes import ATLAS, WHITE, answers, at, line, made, scene_of
 
-ATLAS = small_atlas()
-WHITE = Background("plain", (1, 1, 1), (1, 1, 1), 0, 0.1, 0)
-Maker = Callable[[Random, Scene], Fact | None]
 AXES = {"left of": (0, -1), "right of": (0, 1), "above": (1, -1), "below": (1, 1)}
 
 
@@ -43,41 +33,6 @@ AXES = {"left of": (0, -1), "right of": (0, 1), "above": (1, -1), "below": (1, 1
 def no_typos(monkeypatch: pytest.MonkeyPatch) -> None:
     """The words of a question are looked for here."""
     monkeypatch.setattr(spelling, "mistyped", lambda rng, question: question)
-
-
-@cache
-def scenes() -> tuple[Scene, ...]:
-    """300, a third of them shapes alone."""
-    rng = Random(7)
-    things = [draw_scene(rng, ATLAS, rng.uniform(0.6, 1.7), (252, 252), 7) for _ in range(200)]
-    return (*things, *(widened(shapes.draw_scene(rng, 1.2)) for _ in range(100)))
-
-
-def made(maker: Maker, each: int = 4) -> Iterator[tuple[Scene, Fact]]:
-    rng = Random(maker.__name__)
-    for scene in scenes():
-        for _ in range(each):
-            if (found := maker(rng, scene)) is not None:
-                yield scene, found
-
-
-def thing(noun: str, box: Box, colour: str = "") -> Item:
-    middle = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
-    return Item(noun, colour, "big", box, Placed(0, 0.0, 0.0, 0.1, 0.0, False), middle)
-
-
-def at(noun: str, x: float, y: float, colour: str = "") -> Item:
-    return thing(noun, (x - 0.05, y - 0.05, x + 0.05, y + 0.05), colour)
-
-
-def scene_of(*items: Item) -> Scene:
-    return Scene(1.0, WHITE, tuple(sorted(items, key=lambda item: item.centre)))
-
-
-def answers(maker: Maker, scene: Scene, pattern: str, tries: int = 600) -> set[str]:
-    rng = Random(1)
-    found = [maker(rng, scene) for _ in range(tries)]
-    return {one.answer for one in found if one is not None and re.search(pattern, one.question)}
 
 
 def test_what_is_beside_a_thing_is_its_neighbour() -> None:
@@ -265,10 +220,6 @@ def test_a_kind_is_listed_with_each_name_once() -> None:
     assert answers(kinds.kinds, fruit, r"^Is there any fruit") == {"yes"}
 
 
-def line(text: str, x: float, y: float, rgb: tuple[float, float, float]) -> Line:
-    return Line(text, 0, x, y, 0.1, 0.0, rgb, (x - 0.1, y - 0.04, x + 0.1, y + 0.04))
-
-
 def test_print_is_told_by_its_colour_place_and_words() -> None:
     lines = (line("OPEN", 0.5, 0.1, (0.9, 0.1, 0.1)), line("old shop", 0.5, 0.9, (0.1, 0.2, 0.9)))
     scene = Scene(1.0, WHITE, (), lines)
@@ -303,54 +254,6 @@ def test_print_answers_are_lines_of_the_scene() -> None:
             case "number of words":
                 assert int(fact.answer) == len(" ".join(texts).split())
     assert told >= {"read part", "read", "says", "text colour", "number of words", "count"}
-
-
-def test_a_number_beside_a_word_is_told_by_that_word() -> None:
-    lines = (line("Gate 12", 0.5, 0.1, (0, 0, 0)), line("Row 7", 0.5, 0.9, (0, 0, 0)))
-    scene = Scene(1.0, WHITE, (), lines[:1])
-    assert answers(print_facts.numbered, scene, r"(?i)gate") == {"12"}
-    assert answers(print_facts.numbered, Scene(1.0, WHITE, (), lines), "") == set(), "which of the two?"
-    assert (
-        answers(print_facts.numbered, Scene(1.0, WHITE, (), (line("Gate to hell", 0, 0, (0, 0, 0)),)), "")
-        == set()
-    )
-
-
-def test_a_place_is_open_or_closed_as_its_sign_says() -> None:
-    for sign, is_open, is_closed in (("OPEN", "yes", "no"), ("Closed", "no", "yes")):
-        scene = Scene(1.0, WHITE, (), (line(sign, 0.5, 0.5, (0, 0, 0)),))
-        ask = print_facts.is_open
-        assert answers(ask, scene, r"(?i)open (now|today)") == {is_open}
-        assert answers(ask, scene, r"(?i)closed (now|today)") == {is_closed}
-        assert answers(ask, scene, r"(?i)open or closed") == {sign.lower()}
-
-
-def test_a_thing_is_told_by_what_it_is_for() -> None:
-    scene = scene_of(at("key", 0.2, 0.5), at("dog", 0.5, 0.5), at("chair", 0.8, 0.5))
-    assert answers(uses.use, scene, r"(?i)unlock") == {"key"}
-    assert answers(uses.use, scene, r"(?i)sit on") == {"chair"}
-    assert answers(uses.use, scene_of(at("dog", 0.2, 0.5)), "") == {"nothing"}
-    both = scene_of(at("clock", 0.2, 0.5), at("watch", 0.5, 0.5))
-    assert answers(uses.use, both, r"(?i)time") == {"clock, watch"}
-    beside = scene_of(at("scissors", 0.2, 0.5), at("knife", 0.5, 0.5))
-    assert answers(uses.use, beside, r"(?i)ribbon|cloth|hair") == set(), "a knife cuts them too"
-
-
-def test_what_is_absent_is_often_of_a_kind_with_what_is_there() -> None:
-    scene, rng = scene_of(at("cow", 0.2, 0.5), at("pig", 0.8, 0.5)), Random(4)
-    found = [wanted(rng, scene, 0.0) for _ in range(400)]
-    named = [by_name()[one.one] for one in found if not one.items and one.one in by_name()]
-    assert 0.4 < sum("animal" in noun.kinds for noun in named) / len(named) < 0.9
-
-
-def test_without_a_picture_many_things_are_asked_for_in_the_plural() -> None:
-    rng = Random(5)
-    said = [
-        question for _, question, answer in (talk(rng, False) for _ in range(4000)) if answer == NO_PICTURE
-    ]
-    counted = [question for question in said if re.match(r"How many ", question)]
-    assert len(counted) > 30 and not any(question.startswith("How many the ") for question in counted)
-    assert any("circles" in question for question in said)
 
 
 def test_what_no_picture_tells_is_asked_only_where_no_print_may_tell() -> None:

@@ -21,7 +21,7 @@ async function main() {
     query: await client.query({ image, question }),
     query_stream: await all((await client.query({ image, question, stream: true })).answer),
     reasoning: await client.query({ image, question, reasoning: true }),
-    without_picture: await client.query({ question: 'What color is the circle?' }),
+    without_picture: await client.query({ question }),
     caption: (await client.caption({ image })).caption,
     caption_short: (await client.caption({ image, length: 'short' })).caption,
     caption_stream: await all((await client.caption({ image, stream: true })).caption),

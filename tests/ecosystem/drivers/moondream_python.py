@@ -40,7 +40,7 @@ told = {
     "query": client.query(picture, QUESTION, settings=GREEDY),
     "query_stream": list(client.query(picture, QUESTION, stream=True, settings=GREEDY)["answer"]),
     "reasoning": client.query(picture, QUESTION, reasoning=True, settings=GREEDY),
-    "without_picture": client.query(question="What color is the circle?", settings=GREEDY),
+    "without_picture": client.query(question=QUESTION, settings=GREEDY),
     "caption": client.caption(picture, settings=GREEDY)["caption"],
     "caption_short": client.caption(picture, length="short", settings=GREEDY)["caption"],
     "caption_stream": list(client.caption(picture, stream=True, settings=GREEDY)["caption"]),

@@ -5,7 +5,6 @@ const { OpenAI } = require('openai');
 const [address, path] = process.argv.slice(2);
 const URL = `data:image/png;base64,${readFileSync(path).toString('base64')}`;
 const QUESTION = 'How many circles are there?';
-const ALONE = 'What color is the circle?';
 const client = new OpenAI({ baseURL: `${address}/v1`, apiKey: 'none', maxRetries: 0 });
 
 function chat({ text = QUESTION, url = URL, ...more } = {}) {
@@ -39,7 +38,7 @@ async function main() {
   const models = await all(client.models.list());
   const whole = await response();
   const events = await all(response({ stream: true }));
-  const completion = { model: 'moondream', prompt: ALONE, max_tokens: 16 };
+  const completion = { model: 'moondream', prompt: QUESTION, max_tokens: 16 };
   const tool = { type: 'function', function: { name: 'f', parameters: {} } };
   return {
     chat: await chat(),

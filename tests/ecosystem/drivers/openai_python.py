@@ -12,7 +12,6 @@ from openai import APIStatusError, AsyncOpenAI, OpenAI
 address, path = sys.argv[1:]
 URL = f"data:image/png;base64,{base64.b64encode(Path(path).read_bytes()).decode()}"
 QUESTION = "How many circles are there?"
-ALONE = "What color is the circle?"  # without a picture
 
 client = OpenAI(base_url=f"{address}/v1", api_key="none", max_retries=0)
 
@@ -84,9 +83,9 @@ told = {
     "response_events": [event.type for event in events],
     "response_deltas": [event.delta for event in events if event.type == "response.output_text.delta"],
     "response_end": events[-1].to_dict(),
-    "completion": client.completions.create(model="moondream", prompt=ALONE, max_tokens=16).to_dict(),
+    "completion": client.completions.create(model="moondream", prompt=QUESTION, max_tokens=16).to_dict(),
     "completion_stream": chunks(
-        client.completions.create(model="moondream", prompt=ALONE, max_tokens=16, stream=True)
+        client.completions.create(model="moondream", prompt=QUESTION, max_tokens=16, stream=True)
     ),
     "no_such_model": refusal(model="gpt-4o"),
     "no_such_model_listed": refusal_of(lambda: client.models.retrieve("a/b@1")),
