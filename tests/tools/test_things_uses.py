@@ -30,6 +30,17 @@ def test_a_number_beside_a_word_is_told_by_that_word() -> None:
     )
 
 
+def test_a_word_without_a_number_numbers_nothing() -> None:
+    for text in ("Table tea", "room", "Bus 12 km"):
+        scene = Scene(1.0, WHITE, (), (line(text, 0.5, 0.5, (0, 0, 0)),))
+        assert answers(print_facts.numbered, scene, "") == set(), text
+
+
+def test_nothing_is_both_for_something_and_disputed() -> None:
+    for words, names in ((words, names) for words, *_, names in (*uses.WITH, *uses.DONE)):
+        assert set(names).isdisjoint(uses.DISPUTED.get(words, ())), words
+
+
 def test_a_place_is_open_or_closed_as_its_sign_says() -> None:
     for sign, is_open, is_closed in (("OPEN", "yes", "no"), ("Closed", "no", "yes")):
         scene = Scene(1.0, WHITE, (), (line(sign, 0.5, 0.5, (0, 0, 0)),))

@@ -290,10 +290,12 @@ def figure(rng: Random, scene: Scene) -> Fact | None:
 def numbered(rng: Random, scene: Scene) -> Fact | None:
     """Which gate or room it is, where one line tells."""
     named = [line for line in scene.lines if line.text.lower().split()[0] in PLACES]
-    if len(named) != 1 or named[0].text.count(" ") != 1:
+    if len(named) != 1:
         return None
     [line] = named
-    word, number = line.text.lower().split()
+    word, _, number = line.text.lower().partition(" ")
+    if not number.isdigit():
+        return None
     question = asked(rng, "numbered", word, word)
     return Fact("read part", question, number, evidence=(("the text", (line,)),))
 
