@@ -10,7 +10,7 @@ import json
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,6 +32,7 @@ from kestrel_tools.things.atlas import (
 from kestrel_tools.things.colour import main_colour
 from kestrel_tools.things.names import nouns
 
+from .line_art import filled
 from .outline import anchor_of, hull_of, outline_of
 from .typeface import Typeface
 
@@ -43,6 +44,9 @@ class Source:
     version: str
     licence: str
     author: str
+    twin: str = ""  # of a set that has lines alone: the set whose colours fill them
+    # Sets that are no emoji call their icons as the things are called; by these names they have others.
+    otherwise: tuple[str, ...] | None = None
 
 
 SETS = {
@@ -53,6 +57,17 @@ SETS = {
     "emojione": Source("1.2.3", "CC-BY-4.0", "EmojiOne 2 / EmojiTwo, Ranks.com Inc and the EmojiTwo authors"),
     "fxemoji": Source("1.2.2", "Apache-2.0", "FxEmojis, Mozilla"),
     "streamline-emojis": Source("1.2.4", "CC-BY-4.0", "Streamline Emojis, Streamline"),
+    "fluent-emoji-high-contrast": Source(
+        "1.2.6", "MIT", "Fluent Emoji high contrast, Microsoft Corporation", "fluent-emoji-flat"
+    ),
+    "emojione-monotone": Source("1.2.1", "CC-BY-4.0", "EmojiOne 2 monotone, Ranks.com Inc", "emojione"),
+    "ph": Source("1.2.2", "MIT", "Phosphor Icons, their authors", "fluent-emoji-flat", ("mouse",)),
+    "lucide": Source(
+        "1.2.137", "ISC", "Lucide, its contributors", "fluent-emoji-flat", ("mouse", "lightning")
+    ),
+    "tabler": Source(
+        "1.2.41", "MIT", "Tabler Icons, Pawel Kuna", "fluent-emoji-flat", ("mouse", "hot dog", "laptop")
+    ),
     "twemoji": Source("1.2.5", "CC-BY-4.0", "Twemoji, Twitter and other contributors"),
     "openmoji": Source("1.2.29", "CC-BY-SA-4.0", "OpenMoji, its authors"),
 }
@@ -106,8 +121,9 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     for name, source in SETS.items():
         if not options.only or name in options.only:
-            with Package(f"@iconify-json/{name}", source.version) as package:
-                sprites = draw_set(name, icons_in(package))
+            icons = icons_of(name)
+            drawn = filled_drawings(source, icons, icons_of(source.twin)) if source.twin else drawings(icons)
+            sprites = draw_set(name, list(drawn))
             write(sprites, options.out / f"things-{name}.npz")
     for name, weights in FONTS.items():
         if not options.only or name in options.only:
@@ -139,8 +155,9 @@ class Icons:
         return icon["body"], icon["width"], icon["height"]
 
 
-def icons_in(package: Path) -> Icons:
-    return Icons(json.loads((package / "icons.json").read_text(encoding="utf-8")))
+def icons_of(name: str) -> Icons:
+    with Package(f"@iconify-json/{name}", SETS[name].version) as package:
+        return Icons(json.loads((package / "icons.json").read_text(encoding="utf-8")))
 
 
 class Package:
@@ -163,8 +180,8 @@ class Package:
         self._folder.cleanup()
 
 
-def draw_set(name: str, icons: Icons) -> Sprites:
-    drawn = list(_drawings(icons))
+def draw_set(name: str, drawn: Sequence[tuple[str, NDArray[np.uint8]]]) -> Sprites:
+    """Of names of things and their drawings."""
     pixels = np.stack([one for _, one in drawn])
     masks = [one[..., 3] >= OPAQUE for one in pixels]
     return Sprites(
@@ -178,7 +195,7 @@ def draw_set(name: str, icons: Icons) -> Sprites:
     )
 
 
-def _drawings(icons: Icons) -> Iterator[tuple[str, NDArray[np.uint8]]]:
+def drawings(icons: Icons) -> Iterator[tuple[str, NDArray[np.uint8]]]:
     """Each thing's icons that the set has."""
     for noun in nouns():
         names = dict.fromkeys(icons.name_of(wanted) for wanted in noun.icons)
@@ -188,8 +205,26 @@ def _drawings(icons: Icons) -> Iterator[tuple[str, NDArray[np.uint8]]]:
                 yield noun.name, drawn
 
 
-def draw_icon(body: str, width: float, height: float) -> NDArray[np.uint8]:
-    """[SPRITE, SPRITE, 4], colours times alpha, as large as it fits and in the middle."""
+def filled_drawings(source: Source, lines: Icons, twins: Icons) -> Iterator[tuple[str, NDArray[np.uint8]]]:
+    """Those that both sets have."""
+    for noun in nouns():
+        pairs = [(lines.name_of(wanted), twins.name_of(wanted)) for wanted in noun.icons]
+        if source.otherwise is not None:
+            called = (
+                word.replace(" ", "-")
+                for word in (noun.name, *noun.also)
+                if noun.name not in source.otherwise
+            )
+            found = next(filter(None, map(lines.name_of, called)), None)
+            pairs = [(found, pairs[0][1])]
+        for line, twin in dict.fromkeys(pairs):
+            if line and twin:
+                icons = (lines[line], twins[twin])
+                yield noun.name, filled(*(draw_icon(*icon, 2 * SPRITE) for icon in icons))
+
+
+def draw_icon(body: str, width: float, height: float, pixels: int = SPRITE) -> NDArray[np.uint8]:
+    """[pixels, pixels, 4], colours times alpha, as large as it fits and in the middle."""
     view = f'viewBox="0 0 {width} {height}"'
     large = rasterise(
         f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
@@ -206,7 +241,7 @@ def draw_icon(body: str, width: float, height: float) -> NDArray[np.uint8]:
     box = f"{x} {y} {side_units} {side_units}"
     drawn = rasterise(
         f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
-        f'width="{SPRITE}" height="{SPRITE}" viewBox="{box}" color="#222222">{body}</svg>'
+        f'width="{pixels}" height="{pixels}" viewBox="{box}" color="#222222">{body}</svg>'
     )
     alpha = drawn[..., 3:].astype(np.float32) / 255
     return np.concatenate((np.rint(drawn[..., :3] * alpha).astype(np.uint8), drawn[..., 3:]), axis=-1)

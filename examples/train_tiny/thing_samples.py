@@ -12,7 +12,7 @@ import pyvips
 
 from kestrel_tools.things.names import by_name
 
-from .make_atlas import FONT_VERSION, SETS, Icons, Package, icons_in, rasterise
+from .make_atlas import FONT_VERSION, Icons, Package, icons_of, rasterise
 from .samples import SAMPLES
 from .typeface import Typeface
 
@@ -137,8 +137,7 @@ def print_svg(words: Print, face: Typeface) -> str:
 
 
 def main() -> None:
-    with Package(f"@iconify-json/{SET}", SETS[SET].version) as package:
-        icons = icons_in(package)
+    icons = icons_of(SET)
     with Package(f"@fontsource/{FONT}", FONT_VERSION) as package:
         face = Typeface((package / f"files/{FONT}-latin-700-normal.woff").read_bytes())
     for name, sample in PICTURES.items():

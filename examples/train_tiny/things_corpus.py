@@ -38,8 +38,8 @@ def corpus() -> list[str]:
     everyday = [*names, *SHAPES, *(one for one, _ in KINDS.values()), "shape", "thing", "object", "item"]
     named = [form for name in everyday for form in (f" {name}", f" {plural(name)}", f" {with_article(name)}")]
     answers = [noun.name for noun in first_nouns()] * 40 + [*COLOURS, *SHAPES, *SIZES, *NUMBERS] * 60
-    asked = [_asked(rng, form, everyday) for form in _forms(questions.QUESTIONS) for _ in range(40)]
-    charts = [_asked(rng, form, TITLES) for form in _forms(chart_facts.QUESTIONS) for _ in range(12)]
+    asked = [_asked(rng, form, everyday) for form in _forms(questions.FIRST_QUESTIONS) for _ in range(40)]
+    charts = [_asked(rng, form, TITLES) for form in _forms(chart_facts.FIRST_QUESTIONS) for _ in range(12)]
     small = [text for forms, answer in (*talk.SMALL_TALK, *talk.MEDIUM) for text in (*forms, answer)]
     talked = [chosen(rng, text) for text in (*small, *talk.UNANSWERABLE) for _ in range(12)]
     places = [f"{words} the" for forms in RELATIONS.values() for words in forms] * 30

@@ -5,7 +5,15 @@ import struct
 import numpy as np
 import pytest
 
-from examples.train_tiny.make_atlas import Icons, draw_font, draw_icon, draw_set
+from examples.train_tiny.make_atlas import (
+    Icons,
+    Source,
+    draw_font,
+    draw_icon,
+    draw_set,
+    drawings,
+    filled_drawings,
+)
 from examples.train_tiny.outline import anchor_of, area_of, hull_of, loops_of, outline_of
 from examples.train_tiny.typeface import Typeface
 from kestrel_tools.things.atlas import BASELINE, CHARACTERS, LETTER, SPRITE, UNSEEN_SETS
@@ -91,10 +99,41 @@ def test_a_set_has_what_it_draws_under_any_of_its_names() -> None:
         "icons": icons,
         "aliases": {"fox-face": {"parent": "dog-face"}, "fox": {"parent": "dog-face"}},
     }
-    sprites = draw_set("mine", Icons({**document, "width": 64, "height": 64}))
+    sprites = draw_set("mine", list(drawings(Icons({**document, "width": 64, "height": 64}))))
     assert sprites.names == ("dog", "fox", "apple")
     assert set(sprites.sets) == {"mine"} and set(sprites.colours) == {"red"}
     assert "mine" not in UNSEEN_SETS
+
+
+RING = '<circle cx="32" cy="32" r="24" fill="none" stroke="#000" stroke-width="4"/>'
+GREEN = '<circle cx="32" cy="32" r="26" fill="#00c000"/>'
+
+
+def icons_of(**bodies: str) -> Icons:
+    return Icons(
+        {"icons": {name: {"body": body} for name, body in bodies.items()}, "width": 64, "height": 64}
+    )
+
+
+def test_lines_are_filled_with_the_colours_of_their_twin() -> None:
+    lines = icons_of(fox=RING, lion=DISC.replace("red", "black"), bear=RING)
+    [(fox, ring), (lion, disc)] = filled_drawings(
+        Source("1", "MIT", "me", "twin"), lines, icons_of(fox=GREEN, lion=GREEN)
+    )
+    assert (fox, lion) == ("fox", "lion")  # the twin has no bear
+    for drawn in (ring, disc):
+        assert drawn.shape == (SPRITE, SPRITE, 4) and main_colour(drawn) == "green"
+        assert drawn[48, 48].tolist() == [0, 192, 0, 255]
+        edge = next(pixel for pixel in drawn[48] if pixel[3] == 255)
+        assert edge[:3].max() < 60  # the line around it stays dark
+        assert not drawn[0, 0, 3]
+
+
+def test_sets_that_are_no_emoji_have_things_by_their_own_names() -> None:
+    source = Source("1", "MIT", "me", "twin", ("mouse",))
+    lines = icons_of(mouse=RING, bunny=RING, fox=RING)  # that mouse has two buttons
+    twins = icons_of(**{"mouse-face": GREEN, "rabbit-face": GREEN, "fox": GREEN})
+    assert [name for name, _ in filled_drawings(source, lines, twins)] == ["rabbit", "fox"]
 
 
 def small_font() -> bytes:

@@ -17,7 +17,7 @@ from kestrel_tools.things.compose import apart, draw_scene
 from kestrel_tools.things.decor import reach_of_mark
 from kestrel_tools.things.language import chart_facts, facts, places, relations, talk
 from kestrel_tools.things.language.choose import MAKERS, fact, spatial_fact
-from kestrel_tools.things.language.fact import CANNOT_TELL, caption, counted
+from kestrel_tools.things.language.fact import CANNOT_TELL, caption, names_of
 from kestrel_tools.things.language.questions import QUESTIONS, asked
 from kestrel_tools.things.language.spelling import casual, chosen, mistyped, number_of
 from kestrel_tools.things.language.targets import ALL, target
@@ -144,15 +144,17 @@ def test_what_lies_level_with_another_is_not_asked_about() -> None:
         )
 
 
-def test_several_of_one_name_are_counted_in_a_caption() -> None:
-    twins = scene_of(DOG, CAT, thing("dog", (0.6, 0.1, 0.7, 0.2)))
-    assert counted(twins.items) == ["two dogs", "a cat"]
-    assert caption(twins, "short") == "Two dogs and a cat."
+def test_each_is_named_by_itself_unless_all_are_the_same() -> None:
+    other = thing("dog", (0.6, 0.1, 0.7, 0.2))
+    mixed = scene_of(DOG, CAT, other)
+    assert caption(mixed, "short") == "A dog, a dog and a cat." and names_of(mixed.items) == "dog, dog, cat"
+    twins = scene_of(DOG, other)
+    assert caption(twins, "short") == "Two dogs." and names_of(twins.items) == "dog"
     assert caption(SCENE, "normal") == "From left to right: a small dog, a big car and a big cat."
     assert caption(SCENE, "long").startswith("There are 3 things. A small dog at the top left. A big car")
 
 
-@pytest.mark.parametrize("length", ["normal", "long"])
+@pytest.mark.parametrize("length", ["short", "normal", "long"])
 def test_shapes_alone_are_described_as_in_the_small_world(length: str) -> None:
     for seed in range(20):
         small = shapes.draw_scene(Random(seed), 1.2)

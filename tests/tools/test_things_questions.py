@@ -99,7 +99,7 @@ def test_what_is_in_a_part_of_the_picture_is_there() -> None:
             ]
             if fact.answer == "nothing":
                 assert not corner, fact
-        assert len({*names(fact.answer)}) == len(names(fact.answer))
+        assert len({*names(fact.answer)}) > 1 or len(names(fact.answer)) <= 1  # one name for all
     assert seen > 150
 
 
@@ -153,7 +153,10 @@ def test_one_of_two_answers_is_right_and_was_offered() -> None:
         elif len(items) == 1:
             assert fact.answer in (items[0].colour, items[0].noun), fact
         else:
-            [chosen] = [item for words, (item,) in fact.evidence if words == f"the {fact.answer}"]
+            one = (fact.answer, f"{fact.answer} {items[0].noun}")  # the green one, among two that are alike
+            [chosen] = [item for words, (item,) in fact.evidence if words[4:] in one]
+            assert not re.search("bigger|larger", fact.question) or chosen is max(items, key=lambda i: i.area)
+            assert "smaller" not in fact.question or chosen is min(items, key=lambda i: i.area), fact
             ways = {"left": (0, 1), "right": (0, -1), "up": (1, 1), "down": (1, -1)}
             for word in re.findall(r"\b(?:left|right|up|down)\b", fact.question):
                 axis, sign = ways[word]
@@ -201,14 +204,15 @@ def test_what_is_not_of_a_kind_is_counted() -> None:
         assert all(isinstance(i, Item) and f"{i.noun}s" != but and i.colour != but for i in items), fact
 
 
-def test_a_kind_is_listed_with_each_name_once() -> None:
+def test_what_is_of_a_kind_is_listed_one_by_one() -> None:
     seen = 0
     for _, fact in made(kinds.kinds):
         if fact.kind == "list" and fact.answer != "none":
             [(_, items)] = fact.evidence
             found = fact.answer.split(", ")
             seen += 1
-            assert len(found) == len({*found}) and {*found} == {i.name for i in items if isinstance(i, Item)}
+            there = [i.name for i in items if isinstance(i, Item)]
+            assert found == (there if len({*there}) > 1 else there[:1])
         if fact.kind == "count":
             [(_, items)] = fact.evidence
             assert len({i.noun for i in items if isinstance(i, Item)}) == int(fact.answer)
@@ -216,7 +220,7 @@ def test_a_kind_is_listed_with_each_name_once() -> None:
     fruit = scene_of(
         at("apple", 0.1, 0.5), at("apple", 0.4, 0.5), at("banana", 0.8, 0.5), at("car", 0.8, 0.9)
     )
-    assert answers(kinds.kinds, fruit, r"^What fruits? (are|is) there\?") == {"apple, banana"}
+    assert answers(kinds.kinds, fruit, r"^What fruits? (are|is) there\?") == {"apple, apple, banana"}
     assert answers(kinds.kinds, fruit, r"^Is there any fruit") == {"yes"}
 
 
@@ -316,6 +320,17 @@ def test_chart_facts_are_true_of_the_chart() -> None:
                     assert values[fact.answer] == extreme(one.values)
                 case "chart label of":
                     assert str(values[fact.answer]) in fact.question
+                case "chart colour" if len(one.colours) == 1:
+                    assert fact.answer == one.colours[0]
+                case "chart colour":
+                    pairs = dict(zip(one.labels, one.colours, strict=True))
+                    if fact.answer in pairs:
+                        assert pairs[fact.answer] in fact.question
+                    else:
+                        [label] = (label for label, colour in pairs.items() if colour == fact.answer)
+                        assert label.lower() in fact.question.lower()
+                case "chart kind" if fact.answer in ("yes", "no"):
+                    assert (f"{one.kind} " in fact.question.lower()) == (fact.answer == "yes")
                 case "chart missing":
                     assert fact.answer == CANNOT_TELL
                 case "chart direction":
@@ -323,7 +338,14 @@ def test_chart_facts_are_true_of_the_chart() -> None:
                     if fact.answer in ("up", "down"):
                         assert rises == (fact.answer == "up")
                     assert list(one.values) == sorted(one.values, reverse=not rises)
-    assert {"chart missing", "chart direction", "cannot tell", "chart largest", "chart compare"} <= told
+    assert {
+        "chart missing",
+        "chart direction",
+        "cannot tell",
+        "chart largest",
+        "chart compare",
+        "chart colour",
+    } <= told
 
 
 def test_a_missing_label_is_not_another_word_for_one_that_is_there() -> None:

@@ -81,6 +81,7 @@ class _Drawing:
         self._right, self._bottom = (0.97 - wide * rng.uniform(0, 0.09) for _ in range(2))
         self._lines: list[Line] = []
         self._marks: list[Mark] = []
+        self._colour_names: tuple[str, ...] = ()
 
     def scene(self, any_words: float) -> Scene | None:
         rng = self._rng
@@ -101,7 +102,7 @@ class _Drawing:
         boxes = self._bars(labels, values, printed) if flat else self._columns(kind, labels, values, printed)
         if boxes is None:
             return None
-        chart = Chart(kind, title, tuple(labels), tuple(values), tuple(boxes))
+        chart = Chart(kind, title, tuple(labels), tuple(values), tuple(boxes), self._colour_names)
         lines = tuple(sorted(self._lines, key=lambda line: line.centre[::-1]))
         return Scene(self._aspect, self._background, (), lines, tuple(self._marks), chart)
 
@@ -139,14 +140,16 @@ class _Drawing:
         self._lines.append(line)
         return line
 
-    def _colours(self, count: int) -> list[Rgb] | None:
+    def _colours(self, count: int, many: bool = True) -> list[Rgb] | None:
         """One for all, or one each; each stands out from the paper."""
         names = self._rng.sample(COLOUR_NAMES, len(COLOUR_NAMES))
-        shades = [shapes.draw_shade(self._rng, name) for name in names]
-        found = [shade for shade in shades if shapes.stands_out(shade, self._background, 0.35)]
+        shades = {name: shapes.draw_shade(self._rng, name) for name in names}
+        found = [name for name in names if shapes.stands_out(shades[name], self._background, 0.35)]
         if len(found) < count:
             return None
-        return found[:count] if self._rng.random() < 0.4 else found[:1] * count
+        each = self._rng.random() < 0.4 and many
+        self._colour_names = tuple(found[:count] if each else found[:1])
+        return [shades[name] for name in self._colour_names] * (count // len(self._colour_names))
 
     def _line_mark(
         self, start: tuple[float, float], end: tuple[float, float], width: float, rgb: Rgb
@@ -174,7 +177,7 @@ class _Drawing:
         if room < max(map(self._width, labels)) + 0.01 or depth < 0.25:
             return None
         top_value = max(ticks) if ticks else self._headroom(max(values))
-        colours = self._colours(len(labels))
+        colours = self._colours(len(labels), kind == "bar")
         if colours is None:
             return None
         middles = [self._left + (index + 0.5) * room for index in range(len(labels))]

@@ -101,9 +101,9 @@ snake | snake | serpent
 crocodile | crocodile | alligator
 fish | tropical-fish fish blowfish | goldfish
 shark | shark | - | fish
-octopus | octopus | squid | fish
-whale | spouting-whale whale | - | fish
-dolphin | dolphin | - | fish
+octopus | octopus | squid
+whale | spouting-whale whale | -
+dolphin | dolphin | -
 crab | crab | - | insect
 
 animal, bird
@@ -263,7 +263,7 @@ giraffe | giraffe | -
 zebra | zebra | - | horse
 goat | goat | -
 squirrel | chipmunk | chipmunk
-bat | bat | - | bird
+bat | bat | -
 
 food, fruit
 avocado | avocado | - | vegetable

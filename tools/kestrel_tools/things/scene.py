@@ -128,6 +128,7 @@ class Chart:
     labels: tuple[str, ...]
     values: tuple[int, ...]
     boxes: tuple[Box, ...]
+    colours: tuple[str, ...] = ()  # of the bars, or one for all of them
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,11 @@ from kestrel_tools.things.scene import Chart, Scene
 
 from .chart_words import UNKNOWN, direction, missing, worded
 from .fact import CANNOT_TELL, Fact, Region, chart_caption
+from .questions import COLOUR
 from .spelling import casual, chosen, introduced, tidy
 
-QUESTIONS: dict[str, tuple[str, ...]] = {
+# The tokenizer is made with these; more follow.
+FIRST_QUESTIONS: dict[str, tuple[str, ...]] = {
     "largest": (
         "Which [label|category|one|bar] [is|has] the [largest|highest|biggest|greatest]{}?",
         "[What|Which] [is|has] the [highest|largest|biggest|top] [value|one|bar|number]?",
@@ -97,12 +99,39 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
     "is chart": ("Is this a [chart|graph|diagram]?", "Do you see a [chart|graph]?", "Is there a chart?"),
 }  # fmt: skip
 
+QUESTIONS = FIRST_QUESTIONS | {
+    "is kind": (
+        "Is [this|it] a {} [chart|graph|diagram|plot]?",
+        "Would you call [this|it] a {} [chart|graph]?",
+        "Do you see a {} [chart|graph]?",
+    ),
+    "colour of": (
+        f"[What|Which] {COLOUR} [is|has] the bar [of|for] {{}}?",
+        f"[What's|What is] the {COLOUR} of [the bar for|] {{}}?",
+        f"In [which|what] {COLOUR} is {{}} [drawn|shown]?",
+        f"[What|Which] {COLOUR} is {{}}?",
+    ),
+    "coloured": (
+        "[Which|What] [bar|label|one|category] is {}?",
+        "[What|Which] [label|category] does the {} bar [have|stand for|show]?",
+        "[What's|What is] the {} bar?",
+        "What is [drawn|shown] in {}?",
+        "Whose bar is {}?",
+    ),
+    "one colour": (
+        f"[What|Which] {COLOUR} [are the bars|is the line|is it drawn in]?",
+        f"[What's|What is] the {COLOUR} of the [bars|line|chart]?",
+        f"In [which|what] {COLOUR} is [the chart|it] [drawn|shown]?",
+    ),
+}
+
 OTHER_LABELS = ("Zed", "Mars", "2035", "Foo", "Total", "Other", "Kilo", "Bern", "Xmas", "Gold")
+OTHER_KINDS = {"bar": ("line", "line", "pie"), "line": ("bar", "bar", "pie")}
 WEIGHTS = {
     "largest": 3.0, "smallest": 3.0, "value": 9.0, "largest value": 1.2, "smallest value": 1.2,
     "label of": 1.0, "number of": 1.0, "title": 1.2, "kind": 0.8, "labels": 0.8, "describe": 0.8,
-    "more": 1.6, "less": 0.8, "which more": 1.0, "has": 0.8, "trend": 0.4, "is chart": 0.4,
-    "direction": 1.2, "missing": 0.7, "unknown": 0.25,
+    "more": 2.2, "less": 1.0, "which more": 1.2, "has": 0.8, "trend": 0.4, "is chart": 0.4,
+    "is kind": 0.9, "coloured": 1.6, "direction": 1.4, "missing": 0.7, "unknown": 0.25,
 }  # fmt: skip
 
 # The number is the answer to these, not the label.
@@ -154,6 +183,13 @@ def fact_of(rng: Random, kind: str, scene: Scene) -> Fact:
             return Fact(name, asked_of(rng, chart, kind, label), str(value), sentence, _shown(chart, at))
         case "label of" if chart.values.count(value) == 1:
             return Fact(name, asked_of(rng, chart, kind, str(value)), label, evidence=_shown(chart, at))
+        case "is kind":
+            other_kind = rng.choice(OTHER_KINDS[chart.kind])
+            yes = rng.random() < 0.5
+            question = asked(rng, kind, chart.kind if yes else other_kind)
+            return Fact("chart kind", question, "yes" if yes else "no")
+        case "coloured" if chart.colours:
+            return _coloured(rng, chart, at)
         case "number of":
             return Fact(name, asked_of(rng, chart, kind), str(len(chart.labels)))
         case "title":
@@ -192,9 +228,21 @@ def fact_of(rng: Random, kind: str, scene: Scene) -> Fact:
             len(set(chart.labels)) == len(chart.labels) and chart.boxes[at][0] != chart.boxes[other][0]
         ):
             return Fact(name, asked(rng, kind, label, rival), "yes" if at < other else "no")
-    if kind in ("direction", "missing"):  # most charts rise and fall
+    if kind in ("direction", "missing", "coloured"):  # most charts rise and fall
         return fact_of(rng, "value", scene)
     return Fact("chart kind", asked(rng, "kind"), f"a {chart.kind} chart")
+
+
+def _coloured(rng: Random, chart: Chart, at: int) -> Fact:
+    """The colour of a bar, the bar of a colour, or the colour that all of it has."""
+    label = chart.labels[at]
+    if len(chart.colours) == 1:
+        question, answer = asked(rng, "one colour"), chart.colours[0]
+    elif rng.random() < 0.5:
+        question, answer = asked(rng, "colour of", label), chart.colours[at]
+    else:
+        question, answer = asked(rng, "coloured", chart.colours[at]), label
+    return Fact("chart colour", question, answer, evidence=_shown(chart, at))
 
 
 def _shown(chart: Chart, *indices: int) -> tuple[tuple[str, tuple[Region, ...]], ...]:

@@ -9,7 +9,7 @@ from kestrel_tools.things.scene import Item, Scene
 from .fact import Fact, is_are
 from .questions import COLOUR, PICTURE
 from .questions import asked as asked_of
-from .relations import CLEARLY, SIDES
+from .relations import CLEARLY, LARGER, SIDES
 from .wanted import of_kind, only, unrelated, wanted
 
 QUESTIONS: dict[str, tuple[str, ...]] = {
@@ -70,6 +70,12 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
         "More {} or more {}?",
         "Which is more common here, {} or {}?",
         f"Does [the|this] {PICTURE} have more {{}} or more {{}}?",
+    ),
+    "which of": (
+        "Which {2} is {3}, the {0} one or the {1} one?",
+        "Is the {0} {2} or the {1} one {3}?",
+        "Which {2} is {3}: {0} or {1}?",
+        "The {0} {2} or the {1} {2}, which is {3}?",
     ),
     "number or": (
         "Are there {} or {} {}?",
@@ -193,6 +199,37 @@ def more(rng: Random, scene: Scene) -> Fact | None:
     return Fact("compare", asked(rng, "more or", right.many, wrong.many), right.many, evidence=evidence)
 
 
+def of_two(rng: Random, scene: Scene) -> Fact | None:
+    """Which of two that have one name is bigger or further left, the green one or the red one."""
+    first = rng.choice(scene.items)
+    alike = [item for item in scene.items if item.noun == first.noun]
+    shown = [item.colour for item in alike]
+    others = [item for item in alike if item.colour != first.colour]
+    if not others or not all(shown):
+        return None
+    second = rng.choice(others)
+    if shown.count(first.colour) > 1 or shown.count(second.colour) > 1:
+        return None
+    if rng.random() < 0.6:
+        bigger = rng.random() < 0.6
+        way = rng.choice(("bigger", "larger")) if bigger else "smaller"
+        if max(first.area, second.area) < LARGER * min(first.area, second.area):
+            return None
+        right = (first.area > second.area) == bigger
+    else:
+        side = rng.choice(tuple(COMPARED))
+        axis, sign = COMPARED[side]
+        difference = sign * (first.centre[axis] - second.centre[axis])
+        if abs(difference) < 1.5 * CLEARLY:
+            return None
+        way, right = f"further {side}", difference < 0
+    if not right:
+        first, second = second, first
+    question = asked(rng, "which of", first.colour, second.colour, first.noun, way)
+    evidence = tuple((f"the {one.colour} {one.noun}", (one,)) for one in (first, second))
+    return Fact("either", question, first.colour, f"The {first.colour} one is.", evidence)
+
+
 def number(rng: Random, scene: Scene) -> Fact | None:
     """Whether there are two or three of something."""
     found = wanted(rng, scene, 1.0)
@@ -208,4 +245,4 @@ def number(rng: Random, scene: Scene) -> Fact | None:
     return Fact("count", question, str(right), evidence=((found.right, found.items),))
 
 
-MAKERS = (named, named, named, coloured, coloured, sided, sided, beside, beside, more, number)
+MAKERS = (named, named, named, coloured, coloured, sided, sided, beside, beside, of_two, of_two, more, number)

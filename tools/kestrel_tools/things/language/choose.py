@@ -19,7 +19,7 @@ MAKERS: dict[Maker, float] = {
     facts.describe: 2.4,
     facts.listing: 2.2,
     facts.kind_of: 0.6,
-    facts.count: 4.5,
+    facts.count: 5.5,
     facts.presence: 1.8,
     facts.presence_of_two: 0.4,
     facts.colour: 1.8,

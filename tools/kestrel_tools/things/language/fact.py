@@ -1,6 +1,5 @@
 """A question about a scene and its true answer, and the words that answers share. No torch."""
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -49,21 +48,24 @@ def between_places(thing: Boxed) -> bool:
 
 
 def names_of(items: Iterable[Item]) -> str:
-    """Each name once, from left to right."""
-    return ", ".join(dict.fromkeys(item.name for item in items))
+    """Each by itself, from left to right, or one name for all: where each name was said once, and some things
+    are there several times, a model this small left others out.
+    """
+    names = [item.name for item in items]
+    return ", ".join(names if len({*names}) > 1 else names[:1])
 
 
 def joined(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def counted(items: Iterable[Item]) -> list[str]:
-    """A name with its article, or with a number before it where there are several: "two dogs"."""
-    numbers = Counter(item.name for item in items)
-    return [
-        with_article(name) if number == 1 else f"{NUMBERS[number]} {plural(name)}"
-        for name, number in numbers.items()
-    ]
+def told(items: Sequence[Item]) -> list[str]:
+    """Each by itself with its article; with a number where all are one thing: "two dogs". Shapes are told one by
+    one as in the small world.
+    """
+    if len(items) > 1 and len({item.name for item in items}) == 1 and not items[0].is_shape:
+        return [f"{NUMBERS[len(items)]} {plural(items[0].name)}"]
+    return [with_article(item.name) for item in items]
 
 
 def sentence(text: str) -> str:
@@ -94,7 +96,7 @@ def caption(scene: Scene, length: str) -> str:
         nothing = CANNOT_TELL if scene.marks else "An empty picture."
         return f"Only {joined(printed)}." if printed else nothing
     if length == "short":
-        return sentence(joined([*counted(scene.items), *printed]))
+        return sentence(joined([*told(scene.items), *printed]))
     sizes = [with_article(f"{item.size} {item.name}".strip()) for item in scene.items]
     if length == "normal":
         return sentence(("from left to right: " if len(sizes) > 1 else "") + joined(sizes)) + said

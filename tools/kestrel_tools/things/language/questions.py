@@ -8,11 +8,13 @@ from .spelling import casual, chosen, introduced, punctuated, tidy
 PICTURE = "[picture|image|picture|image|photo|pic|drawing|scene]"
 HERE = f"[here|in [the|this] {PICTURE}|in it]"
 SEE = f"[are there|are there {HERE}|do you see|can you see|do you count|are shown|are visible|are {HERE}]"
+CARRIER = "[sign|poster|card|ticket|label|page|note|menu|board|banner|screen|flyer|notice|receipt]"
 COLOUR = "color"  # `casual` makes it British now and then
 
 VERBS = (("<is>", "is"), ("<Is>", "Is"), ("<does>", "does"))
 
-QUESTIONS: dict[str, tuple[str, ...]] = {
+# The tokenizer is made with these; more follow below.
+FIRST_QUESTIONS: dict[str, tuple[str, ...]] = {
     "describe": (
         f"[What's|What is] [in|on|shown in|visible in] [the|this] {PICTURE}?",
         "[What do you see|What can you see]?",
@@ -240,6 +242,28 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
     "is empty": (f"Is [the|this] {PICTURE} empty?", "Is there nothing[ here|]?", "Is it [blank|empty]?"),
     "is anything": (f"Is there [anything|something] in [the|this] {PICTURE}?", "Do you see anything?"),
 }  # fmt: skip
+
+
+LATER = {
+    "describe": (
+        f"[Describe|Sum up|Caption] [the|this] {PICTURE} [briefly|in short|in a sentence].",
+        f"[Describe|What's on|What is on|What do you see on] [the|this] {CARRIER}[?|]",
+    ),
+    "presence": (
+        f"[There's|There is] {{}} [here|in [the|this] {PICTURE}|], [isn't there|correct|is that true]?",
+    ),
+    "kind": (
+        "[What's|What is] the name of the {}?",
+        "What do you call [the|this|that] {}?",
+    ),
+    "read": (
+        f"[Read|Transcribe|Write down] [all|everything] [that is printed|there is|] on [the|this] {CARRIER}.",
+        f"What is [written|printed] on [the|this] {CARRIER}?",
+        f"What does [the|this] {CARRIER} [say|tell us]?",
+        "[Read|Tell me] [all|all of|] the [words|text|writing|lettering|handwriting] [here|for me|aloud|].",
+    ),
+}
+QUESTIONS = {kind: (*forms, *LATER.get(kind, ())) for kind, forms in FIRST_QUESTIONS.items()}
 
 
 def asked(
