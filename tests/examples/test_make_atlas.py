@@ -80,6 +80,15 @@ def test_a_motley_drawing_has_no_colour() -> None:
     assert main_colour(pixels) == ""
 
 
+def test_wheels_and_outlines_do_not_hide_a_colour() -> None:
+    drawn = np.zeros((10, 10, 4), np.uint8)
+    drawn[..., 3] = 255
+    drawn[:5, :, 1] = 200  # half of it green, half black
+    assert main_colour(drawn) == "green"
+    drawn[2:5, :, :3] = (250, 250, 250)
+    assert main_colour(drawn) == ""
+
+
 def test_an_icon_fills_its_sprite_wherever_it_was_drawn() -> None:
     drawn = draw_icon(DISC, 64, 64)
     assert drawn.shape == (SPRITE, SPRITE, 4)

@@ -8,6 +8,10 @@ from numpy.typing import NDArray
 LUMINANCE = np.array([0.2126, 0.7152, 0.0722])
 
 LEAST_SHARE = 0.6  # of its opaque pixels
+# Wheels and outlines do not count: a tractor is green although half of it is black. The colour must have so
+# much of all, and of what is neither black nor gray nor white.
+LEAST_BRIGHT, LEAST_OF_BRIGHT = 0.42, 0.75
+UNCOLOURED = ("black", "gray", "white")
 OPAQUE = 200
 
 # Up to which hue, in degrees, a bright colour has the name. Gold is yellow to some, orange to others.
@@ -30,7 +34,12 @@ def main_colour(pixels: NDArray[np.uint8]) -> str:
         return ""
     names, counts = np.unique(names_of(solid), return_counts=True)
     best = int(counts.argmax())
-    return str(names[best]) if counts[best] >= LEAST_SHARE * len(solid) else ""
+    if counts[best] >= LEAST_SHARE * len(solid):
+        return str(names[best])
+    bright = np.where(np.isin(names, UNCOLOURED), 0, counts)
+    best = int(bright.argmax())
+    least = max(LEAST_BRIGHT * len(solid), LEAST_OF_BRIGHT * bright.sum())
+    return str(names[best]) if bright[best] >= least else ""
 
 
 def names_of(rgb: NDArray[np.float64]) -> NDArray[np.str_]:

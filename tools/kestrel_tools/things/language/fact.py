@@ -60,8 +60,8 @@ def joined(names: Sequence[str]) -> str:
 
 
 def told(items: Sequence[Item]) -> list[str]:
-    """Each by itself with its article; with a number where all are one thing: "two dogs". Shapes are told one by
-    one as in the small world.
+    """Each by itself with its article; with a number where all are one thing: "two dogs". Shapes are told one
+    by one, as in the small world.
     """
     if len(items) > 1 and len({item.name for item in items}) == 1 and not items[0].is_shape:
         return [f"{NUMBERS[len(items)]} {plural(items[0].name)}"]
