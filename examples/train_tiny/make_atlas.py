@@ -30,7 +30,7 @@ from kestrel_tools.things.atlas import (
     Sprites,
 )
 from kestrel_tools.things.colour import main_colour
-from kestrel_tools.things.names import nouns
+from kestrel_tools.things.names import Noun, nouns
 
 from .line_art import filled
 from .outline import anchor_of, hull_of, outline_of
@@ -45,7 +45,7 @@ class Source:
     licence: str
     author: str
     twin: str = ""  # of a set that has lines alone: the set whose colours fill them
-    # Sets that are no emoji call their icons as the things are called; by these names they have others.
+    # Sets that are no emoji call an icon as the thing is called, but these names mean something else there.
     otherwise: tuple[str, ...] | None = None
 
 
@@ -206,21 +206,23 @@ def drawings(icons: Icons) -> Iterator[tuple[str, NDArray[np.uint8]]]:
 
 
 def filled_drawings(source: Source, lines: Icons, twins: Icons) -> Iterator[tuple[str, NDArray[np.uint8]]]:
-    """Those that both sets have."""
+    """Each thing's icons that both sets have."""
     for noun in nouns():
-        pairs = [(lines.name_of(wanted), twins.name_of(wanted)) for wanted in noun.icons]
-        if source.otherwise is not None:
-            called = (
-                word.replace(" ", "-")
-                for word in (noun.name, *noun.also)
-                if noun.name not in source.otherwise
-            )
-            found = next(filter(None, map(lines.name_of, called)), None)
-            pairs = [(found, pairs[0][1])]
-        for line, twin in dict.fromkeys(pairs):
+        for line, twin in dict.fromkeys(_pairs(source, noun, lines, twins)):
             if line and twin:
                 icons = (lines[line], twins[twin])
                 yield noun.name, filled(*(draw_icon(*icon, 2 * SPRITE) for icon in icons))
+
+
+def _pairs(source: Source, noun: Noun, lines: Icons, twins: Icons) -> list[tuple[str | None, str | None]]:
+    """Icons of a thing, each beside the one whose colours it gets."""
+    if source.otherwise is None:
+        return [(lines.name_of(wanted), twins.name_of(wanted)) for wanted in noun.icons]
+    if noun.name in source.otherwise:
+        return []
+    called = (word.replace(" ", "-") for word in (noun.name, *noun.also))
+    found = next(filter(None, map(lines.name_of, called)), None)
+    return [(found, twins.name_of(noun.icons[0]))]
 
 
 def draw_icon(body: str, width: float, height: float, pixels: int = SPRITE) -> NDArray[np.uint8]:

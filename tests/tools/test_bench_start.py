@@ -5,9 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from kestrel_core.intake.tokenizer import Tokenizer
+from kestrel_core.moondream.config import MOONDREAM2
 from kestrel_tools.bench import start
 from kestrel_tools.bench.parts import Start
 from kestrel_tools.bench.results import Row
+from kestrel_tools.bench.start_engine import tokenizer_of
 from kestrel_tools.commands import main
 
 
@@ -35,7 +38,16 @@ def test_a_start_is_told_by_parts_up_to_its_first_answer(
     assert {"interpreter", "imports", "device", "tokenizer", "weights", "engine"} <= row["parts"].keys()
     assert 0 < sum(row["parts"].values()) <= 1.05 * row["ready_s"] < 1.05 * row["first_answer_s"]
     assert len(row["answers"]["first"]) == len(row["answers"]["later"]) == 1
+    assert "#" in row["answers"]["first"][0]
     assert "Seconds of each part" in capsys.readouterr().out
+
+
+def test_saved_weights_have_a_word_for_every_token() -> None:
+    shape = MOONDREAM2
+    words = Tokenizer(tokenizer_of(shape), shape)
+    plain = {*range(shape.text.vocab_size)} - {*shape.tokenizer.control_ids}
+    assert len({words.bytes_of(token_id) for token_id in plain} - {b""}) == len(plain)
+    assert words.decode(words.encode("What is this?")) == "What is this?"
 
 
 def test_cold_starts_find_an_empty_folder_and_warm_ones_what_the_last_left(

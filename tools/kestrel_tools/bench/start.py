@@ -17,7 +17,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from kestrel_core.config import RuntimeConfig
-from kestrel_core.intake.models import BUNDLED
 from kestrel_core.protocol.errors import EngineFailed
 from kestrel_core.runtime.compiled import FOLDERS
 from kestrel_tools.bench.parts import Start
@@ -34,8 +33,7 @@ def bench_start(run: Start, bench: Bench) -> None:
         if run.saved:
             bench.console.print("writing random weights to disk", highlight=False)
             started({"config": asdict(config), "save": made}, dict(os.environ))
-            tokenizer = config.tokenizer_path or str(BUNDLED / "tokenizer.json")
-            config = replace(config, weights="checkpoint", model_path=made, tokenizer_path=tokenizer)
+            config = replace(config, weights="checkpoint", model_path=made)
         for number, (start, cache) in enumerate(cases(run)):
             if cache == "cold":
                 folder = str(parent / f"cold-{number}")

@@ -1,5 +1,6 @@
 """The engine of one start: built, asked at once, left alone until all is captured, and asked again."""
 
+import json
 import queue
 import threading
 import time
@@ -14,6 +15,8 @@ from safetensors.torch import save_file
 from kestrel_core.build import Engine, build_engine
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.intake.models import find_model
+from kestrel_core.intake.tokenizer import byte_document
+from kestrel_core.moondream.config import MoondreamConfig
 from kestrel_core.moondream.loading import parse_device, random_network
 from kestrel_core.protocol.errors import KestrelError
 from kestrel_core.protocol.messages import Event, Finished, Request, Settings
@@ -60,11 +63,23 @@ def observed(task: Mapping[str, Any], parts: dict[str, float]) -> Row:
 
 def save(task: Mapping[str, Any]) -> None:
     """Random weights into a folder, as a checkpoint that a start can load."""
-    config = RuntimeConfig(**task["config"])
-    device = parse_device(config.device)
-    network = random_network(find_model(config.model).config, device, torch.bfloat16, config.seed)
+    config, folder = RuntimeConfig(**task["config"]), Path(task["save"])
+    shape = find_model(config.model).config
+    network = random_network(shape, parse_device(config.device), torch.bfloat16, config.seed)
     tensors = {name: weight.data.cpu() for name, weight in network.named_parameters()}
-    save_file(tensors, Path(task["save"]) / "model.safetensors")
+    save_file(tensors, folder / "model.safetensors")
+    (folder / "tokenizer.json").write_text(tokenizer_of(shape), encoding="utf-8")
+
+
+def tokenizer_of(shape: MoondreamConfig) -> str:
+    """Bytes, and a word of its own for every other id: random weights say any of them, and answers
+    without text would all be the same.
+    """
+    document = json.loads(byte_document(shape))
+    vocabulary = document["model"]["vocab"]
+    others = {*range(shape.text.vocab_size)} - {*vocabulary.values()}
+    document["model"]["vocab"] = vocabulary | {f"#{token_id}": token_id for token_id in sorted(others)}
+    return json.dumps(document)
 
 
 class CaptureWatch:
