@@ -223,6 +223,15 @@ def test_the_mean_of_an_engine_in_few_bits_is_limited_too(decodes: Path, parity:
     assert {stage["tolerance"] for stage in stages.values()} == {0.15}
 
 
+def test_an_engine_that_cannot_have_few_bits_is_judged_as_one_without(decodes: Path, parity: Parity) -> None:
+    """No kernels on a CPU: nothing is rounded there, and nothing is allowed for it."""
+    shutil.rmtree(decodes / "md_variants")
+    code, document = parity("--json", "--engine", "--dtype", "bfloat16", "--quantize", "int4", decodes)
+    assert code == 0 and document["quantize"] == "off"
+    stages = engine_stages(document)
+    assert {stage["tolerance"] for stage in stages.values()} == {command.BFLOAT16_TOLERANCE}
+
+
 def test_an_engine_that_errs_is_missed_in_bfloat16(
     decodes: Path, parity: Parity, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,6 +14,7 @@ from kestrel_core.config import RuntimeConfig
 from kestrel_core.moondream.checkpoint.files import open_checkpoint, read_json
 from kestrel_core.moondream.lora import Stacks
 from kestrel_core.protocol.errors import BadCheckpoint
+from kestrel_core.runtime.quantising import settle_quantize, stores_float8
 from kestrel_core.runtime.torch_runtime import TorchRuntime, best_page_size
 from kestrel_tools.parity import md2, md3
 from kestrel_tools.parity.adapters import read_golden_adapter
@@ -86,7 +87,9 @@ def parity(options: ParityOptions, engine: RuntimeConfig, console: Console) -> b
     if options.engine:
         with products:
             judging = judge or Judge(model.network, language, FLOAT32_GAP)
-            bits = engine.kv_dtype if engine.quantize == "off" else engine.quantize
+            bits = settle_quantize(engine.quantize, "off", model.network)  # where it cannot be had, it is off
+            if bits == "off" and stores_float8(engine.kv_dtype, model.network):
+                bits = "fp8"
             if few := FEW_BITS_TOLERANCE.get(bits):
                 judging, exact = Judge(model.network, language, *few), False
             check_engine(model, runs, runtime.encode_image, files, engine, report, judging, exact, console)
