@@ -11,6 +11,8 @@ from stages import Place, Report
 
 @torch.inference_mode()
 def test_every_stage_is_checked_and_measured() -> None:
+    # With inputs of no seed it failed once in many runs: in fp8 a near tie of a router may fall either way.
+    torch.manual_seed(1)
     moe = MoEConfig(num_experts=6, start_layer=1, experts_per_token=2, expert_inner_dim=16)
     two, three = (tiny_config(generation, dim=64, ff_dim=96) for generation in (2, 3))
     two, three = (replace(one, vision=replace(one.vision, enc_dim=64, enc_ff_dim=96)) for one in (two, three))
