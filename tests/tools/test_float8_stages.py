@@ -11,7 +11,8 @@ from stages import Place, Report
 
 @torch.inference_mode()
 def test_every_stage_is_checked_and_measured() -> None:
-    # With inputs of no seed it failed once in many runs: in fp8 a near tie of a router may fall either way.
+    # Of one row a near tie may fall to another expert in fp8, which is no error: with seed 0 it does, at a
+    # distance of 0.003, and the row is off by 0.11.
     torch.manual_seed(1)
     moe = MoEConfig(num_experts=6, start_layer=1, experts_per_token=2, expert_inner_dim=16)
     two, three = (tiny_config(generation, dim=64, ff_dim=96) for generation in (2, 3))

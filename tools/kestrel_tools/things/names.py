@@ -1,6 +1,7 @@
 """The everyday things of the wider world: what each is called, what kind it is, and which icons show it.
 
-A thing is drawn by every icon that is listed for it, in every set that has the icon; see `sprites.py`.
+A thing is drawn by every icon that is listed for it, in every emoji set that has the icon, and by one that is
+called as the thing is in sets that are no emoji: `examples/train_tiny/make_atlas.py`.
 """
 
 from dataclasses import dataclass
