@@ -35,8 +35,13 @@ LENGTH = 315
 LEAST_TASK = 10  # positions that are worth looking for a task that fits them
 TALKS = 8  # every so many pictures have a task beside theirs that sees no picture
 TALK_LENGTH = 64
-READS = ("read", "chart ")  # kinds that count double
-LISTS = ("caption", "describe", "list", "count")  # half as much again: all is wrong with one thing overlooked
+# How much a kind of task counts, by what its name begins with; others 1. Reading is the slowest to be learnt,
+# of what is listed and counted all is wrong with one thing overlooked, and places are seldom asked for.
+COUNTED = {
+    **dict.fromkeys(("beside", "between", "nearest", "all beside", "text colour"), 3.0),
+    **dict.fromkeys(("read", "chart ", "relation", "reason count"), 2.0),
+    **dict.fromkeys(("caption", "describe", "list", "count"), 1.5),
+}
 REPLACED = 10**9  # steps that no training reaches: where the batches come from that replace others
 AHEAD = 2000  # batches of 2 MB that may wait: what is made while the trainer compiles
 
@@ -262,11 +267,9 @@ def lay(tasks: Sequence[Sequence[Task]], length: int, config: MoondreamConfig) -
             at -= 1
             ids[at] = 0  # the next task's, or padding
             counts.append(len(tokens) - before)
-            weights.append(
-                2.0 if task.kind.startswith(READS) else 1.5 if task.kind.startswith(LISTS) else 1.0
-            )
+            weights.append(next((much for kind, much in COUNTED.items() if task.kind.startswith(kind)), 1.0))
             assert task.answer[-1].coord is None and at <= (row + 1) * length
-    # A word of many counts less, since most of these are easy; reading counts double, and charts are read.
+    # A word of many counts less, since most of these are easy.
     number = np.array(counts)
     return Rows(
         np.array(ids[:-1], np.int32).reshape(len(tasks), length),

@@ -1,6 +1,7 @@
 """What may be asked about a chart, and the true answers. No torch, no model."""
 
 import re
+from collections.abc import Mapping
 from random import Random
 
 from kestrel_tools.things.scene import Chart, Scene
@@ -149,9 +150,9 @@ def _chosen(rng: Random, kind: str, *subjects: str) -> str:
     return tidy(chosen(rng, rng.choice(QUESTIONS[kind]).format(*(subjects or ("",)))))
 
 
-def chart_fact(rng: Random, scene: Scene) -> Fact:
+def chart_fact(rng: Random, scene: Scene, weights: Mapping[str, float] = WEIGHTS) -> Fact:
     """One thing that is true of the chart, of a random kind."""
-    [kind] = rng.choices(tuple(WEIGHTS), tuple(WEIGHTS.values()))
+    [kind] = rng.choices(tuple(weights), tuple(weights.values()))
     return fact_of(rng, kind, scene)
 
 

@@ -1,15 +1,16 @@
 """Which question a scene is asked: one of the kinds that it allows, by their weights. No torch, no model."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from itertools import accumulate
 from random import Random
+from typing import NamedTuple
 
 from kestrel_core.loop.step import Coord, Input, Size
 from kestrel_tools.things.names import with_article
 from kestrel_tools.things.scene import Scene
 
 from . import choices, facts, kinds, places, print_facts, relations, unknown, uses
-from .chart_facts import chart_fact
+from .chart_facts import WEIGHTS, chart_fact
 from .fact import Fact
 from .questions import asked
 
@@ -51,14 +52,30 @@ MAKERS: dict[Maker, float] = {
     unknown.unknown: 0.5,
     uses.use: 0.7,
 }
-CHOICES, SHARES = tuple(MAKERS), tuple(accumulate(MAKERS.values()))
+CHOICES = tuple(MAKERS)
 
 
-def fact(rng: Random, scene: Scene) -> Fact:
+class Mixture(NamedTuple):
+    """How often each kind is asked: of scenes, summed up as `random.choices` takes them, and of charts."""
+
+    shares: Sequence[float]
+    charts: Mapping[str, float]
+
+
+def mixed(more: Mapping[Maker, float], more_of_charts: Mapping[str, float]) -> Mixture:
+    """Some kinds so many times as often."""
+    shares = tuple(accumulate(share * more.get(maker, 1.0) for maker, share in MAKERS.items()))
+    return Mixture(shares, {kind: share * more_of_charts.get(kind, 1.0) for kind, share in WEIGHTS.items()})
+
+
+USUAL = mixed({}, {})
+
+
+def fact(rng: Random, scene: Scene, mixture: Mixture = USUAL) -> Fact:
     """One thing that is true of the scene, of a random kind that the scene allows."""
     if scene.chart is not None:
-        return chart_fact(rng, scene)
-    for maker in rng.choices(CHOICES, cum_weights=SHARES, k=16):
+        return chart_fact(rng, scene, mixture.charts)
+    for maker in rng.choices(CHOICES, cum_weights=mixture.shares, k=16):
         found = maker(rng, scene)
         if found is not None:
             return found

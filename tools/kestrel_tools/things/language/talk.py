@@ -90,6 +90,16 @@ MEDIUM: tuple[tuple[tuple[str, ...], str], ...] = (
     ),
 )
 
+# Whether there is one: the answer with a picture, and without. The tokenizer was made without these.
+ARRIVED = (
+    "Did [my|the] [picture|image|photo|file] [arrive|load|come through|upload]?",
+    "Have you [got|received] [my|the] [picture|image|photo]?",
+    "Is [my|the] [picture|image] [visible|there|readable|loaded]?",
+    "Do you have [a|my|the] picture?",
+    "Was [a|the] [picture|image] sent?",
+)
+SEEN_PICTURE = "Yes, I see it."
+
 SMALL_TALK: tuple[tuple[tuple[str, ...], str], ...] = (
     (
         (
@@ -203,9 +213,13 @@ def talk(rng: Random, with_picture: bool) -> tuple[str, str, str]:
         if chance < 0.35:
             template = rng.choice((*UNANSWERABLE, *MORE_UNANSWERABLE))
             return "cannot tell", casual(rng, chosen(rng, template)), CANNOT_TELL
-        if chance < 0.6:
+        if chance < 0.4:
+            return "talk", casual(rng, chosen(rng, rng.choice(ARRIVED))), SEEN_PICTURE
+        if chance < 0.62:
             templates, answer = rng.choice(MEDIUM)
             return "medium", casual(rng, chosen(rng, rng.choice(templates))), answer
+    elif chance < 0.03:
+        return "talk", casual(rng, chosen(rng, rng.choice(ARRIVED))), NO_PICTURE
     elif chance < 0.3:
         name = rng.choice(nouns()).name if rng.random() < 0.6 else rng.choice((*SHAPES, "thing", "object"))
         if rng.random() < 0.2:
