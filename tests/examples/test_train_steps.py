@@ -44,7 +44,7 @@ def test_every_sample_of_a_task_is_read_before_it_is_fed() -> None:
 
 
 def weight_of(kind: str) -> float:
-    """What is slow to be learnt counts double, and half as much again what one thing overlooked makes wrong."""
+    """What is slow to be learnt counts double, half as much again what one thing overlooked makes wrong."""
     if kind.startswith(("read", "relation")) or kind == "reason count":
         return 2.0
     return 1.5 if kind.startswith(("caption", "describe", "list", "count")) else 1.0
