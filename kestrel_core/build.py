@@ -244,7 +244,11 @@ def _runtime(
     stacks = _stacks(model, config) if has_adapters else None
     if on_cuda and config.runtime == "auto":
         batches = model.fast_paths.crop_batches(
-            config.compile, config.vision_dtype, config.graphs, config.vision_attention
+            config.compile,
+            config.vision_dtype,
+            config.graphs,
+            config.vision_attention,
+            max(config.max_step_tokens // network.config.image_prefix_length, 1),
         )
         encoder = ImageEncoder(network.vision, batches)
         timeline.mark("fast paths")

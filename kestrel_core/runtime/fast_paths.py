@@ -28,7 +28,7 @@ from kestrel_core.runtime.quantising import (
     stores_float8,
     written_scales,
 )
-from kestrel_core.runtime.vision.crop_batches import CropBatches
+from kestrel_core.runtime.vision.crop_batches import MAX_BATCH_CROPS, CropBatches
 
 
 class FastPaths:
@@ -39,7 +39,7 @@ class FastPaths:
         self._device = network.text.wte.device
         self._fused: dict[tuple[str, str], Fused] = {}
         self._text: FastText | None = None
-        self._batches: dict[tuple[str, str, str, str], CropBatches] = {}
+        self._batches: dict[tuple[str, str, str, str, int], CropBatches] = {}
         self._scales: InputScales | None = None
         self._vision: FastVision | None = None  # in float8 with these scales
         self.quantised = "int4" if is_packed(network) else "off"  # or fp8
@@ -94,16 +94,21 @@ class FastPaths:
         return FastText(text, fused)
 
     def crop_batches(
-        self, compile: str, vision_dtype: str, cuda_graphs: str, attention: str = "auto"
+        self,
+        compile: str,
+        vision_dtype: str,
+        cuda_graphs: str,
+        attention: str = "auto",
+        most_images: int = MAX_BATCH_CROPS,
     ) -> CropBatches:
-        """In float8 the first to ask says which attention all have."""
-        options = (compile, vision_dtype, cuda_graphs, attention)
+        """`most_images`: of one step. In float8 the first to ask says which attention all have."""
+        options = (compile, vision_dtype, cuda_graphs, attention, most_images)
         if options not in self._batches:
             vision = self._network.vision
             self._batches[options] = CropBatches(
                 vision,
                 self._encode(compile, vision_dtype, cast(AttentionBackend, attention)),
-                max_crops=affordable_crops(vision.config, free_bytes(self._device)),
+                max_crops=affordable_crops(vision.config, free_bytes(self._device), most_images),
                 graphs=Graphs.wanted(self._device, cuda_graphs),
             )
         return self._batches[options]

@@ -35,13 +35,15 @@ def keep_slack(device: torch.device) -> None:
         torch.empty(size, dtype=torch.uint8, device=device)  # freed at once, and kept
 
 
-def affordable_crops(vision: VisionConfig, free: int) -> int:
-    """The crops of one batch: as many as speed gains from, in a tenth of the free bytes at most.
+def affordable_crops(vision: VisionConfig, free: int, most_images: int) -> int:
+    """The crops of one batch: as many as speed gains from, but no more than the pictures of a step have, and
+    in a tenth of the free bytes at most.
 
     A crop takes some 20 MB.
     """
     numbers = vision.num_patches * (9 * vision.enc_dim + vision.enc_ff_dim)
-    return max(1, min(MAX_BATCH_CROPS, free // (10 * 2 * numbers)))
+    wanted = min(MAX_BATCH_CROPS, most_images * (1 + vision.max_crops))
+    return max(1, min(wanted, free // (10 * 2 * numbers)))
 
 
 def affordable_tokens(

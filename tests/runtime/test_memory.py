@@ -24,11 +24,12 @@ def test_the_kv_cache_is_cut_to_what_the_device_has_left() -> None:
     assert affordable_tokens(8_192, 4_096, 196_608, 2 * gib) == gib // 196_608, "a GiB is left in any case"
 
 
-def test_batches_of_crops_are_smaller_where_little_memory_is_left() -> None:
+def test_batches_of_crops_are_smaller_where_little_memory_is_left_or_few_are_wanted() -> None:
     vision, gib = MOONDREAM2.vision, 2**30
-    assert affordable_crops(vision, 100 * gib) == 64
-    assert affordable_crops(vision, 4 * gib) == 20
-    assert affordable_crops(vision, 0) == 1
+    assert affordable_crops(vision, 100 * gib, 5) == 64
+    assert affordable_crops(vision, 4 * gib, 5) == 20
+    assert affordable_crops(vision, 0, 5) == 1
+    assert affordable_crops(vision, 100 * gib, 1) == 13, "a step of few positions has one picture"
 
 
 @pytest.mark.parametrize("generation", [2, 3])
