@@ -102,10 +102,6 @@ FONTS = {
     "barlow-condensed": (400, 600),
     "patrick-hand": (400,),
     "kalam": (400, 700),
-    "architects-daughter": (400,),
-    "handlee": (400,),
-    "indie-flower": (400,),
-    "shadows-into-light": (400,),
     "fira-sans": (400, 700),
     "lora": (400, 700),
 }

@@ -59,7 +59,7 @@ LOOSELY = 0.03  # of the picture's width
 AS_BEFORE = 0.5  # of what is asked about shapes alone, in the words of the small world
 # Asked more often than in the score: a model whose captions named everything, and told where it is, knew no
 # better than a coin which bar is higher, and mistook what is beside what. It had seldom been asked.
-MIXTURE = choose.mixed(
+ASKED = choose.shares_of(
     {
         facts.listing: 1.8,
         facts.count: 1.3,
@@ -165,7 +165,7 @@ def draw_task(rng: Random, sort: str, scene: Scene, teacher: Teacher, atlas: Atl
 def _short(rng: Random, scene: Scene, teacher: Teacher, atlas: Atlas) -> Task | None:
     kind = rng.random()
     if kind < (0.6 if scene.chart is not None else 0.74):
-        return teacher.query(rng, choose.fact(rng, named_loosely(rng, scene), MIXTURE))
+        return teacher.query(rng, choose.fact(rng, named_loosely(rng, scene), ASKED))
     if kind < 0.8:
         spatial = choose.spatial_fact(rng, scene)
         return teacher.query(rng, spatial[0], refs=spatial[1]) if spatial else None
@@ -183,10 +183,10 @@ def _middle(rng: Random, scene: Scene, teacher: Teacher, atlas: Atlas) -> Task |
     if kind < 0.21:
         return teacher.point(*targets.target(rng, scene))
     if kind < 0.54:
-        return teacher.query(rng, choose.fact(rng, scene, MIXTURE), reasoning=True)
+        return teacher.query(rng, choose.fact(rng, scene, ASKED), reasoning=True)
     if kind < 0.86:
         return _captioned(rng, scene, "short", teacher)
-    return teacher.query(rng, choose.fact(rng, named_loosely(rng, scene), MIXTURE))
+    return teacher.query(rng, choose.fact(rng, named_loosely(rng, scene), ASKED))
 
 
 def _long(rng: Random, scene: Scene, teacher: Teacher, atlas: Atlas) -> Task | None:

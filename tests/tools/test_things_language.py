@@ -16,7 +16,7 @@ from kestrel_tools.things.charts import LEAST_MEASURED, draw_chart
 from kestrel_tools.things.compose import apart, draw_scene
 from kestrel_tools.things.decor import reach_of_mark
 from kestrel_tools.things.language import chart_facts, facts, places, relations, talk
-from kestrel_tools.things.language.choose import MAKERS, fact, spatial_fact
+from kestrel_tools.things.language.choose import MAKERS, fact, shares_of, spatial_fact
 from kestrel_tools.things.language.fact import CANNOT_TELL, caption, names_of
 from kestrel_tools.things.language.questions import QUESTIONS, asked
 from kestrel_tools.things.language.spelling import casual, chosen, mistyped, number_of
@@ -172,6 +172,23 @@ def test_every_scene_is_asked_and_answered() -> None:
         spatial_fact(rng, scene)
     assert len(kinds) > 18, kinds
     assert len(MAKERS) > 20
+
+
+def test_a_training_may_ask_some_kinds_alone() -> None:
+    """Shares of nothing leave the others; what a scene does not allow is asked of none."""
+    chart = draw_chart(Random(1), ATLAS, 1.3, (252, 252))
+    assert chart is not None
+    alone = shares_of(
+        {maker: 0.0 for maker in MAKERS if maker is not facts.count},
+        {kind: 0.0 for kind in chart_facts.WEIGHTS if kind != "value"},
+    )
+    assert {fact(Random(seed), SCENE, alone).kind for seed in range(20)} == {"count"}
+    assert {fact(Random(seed), chart, alone).kind for seed in range(20)} == {"chart value"}
+    often = shares_of({places.beside: 20.0}, {})
+    asked_so = [
+        Counter(fact(Random(seed), SCENE, *more).kind for seed in range(300)) for more in ((), (often,))
+    ]
+    assert asked_so[1]["beside"] > 3 * asked_so[0]["beside"] > 0
 
 
 def test_everything_means_all_things() -> None:

@@ -55,27 +55,27 @@ MAKERS: dict[Maker, float] = {
 CHOICES = tuple(MAKERS)
 
 
-class Mixture(NamedTuple):
+class Shares(NamedTuple):
     """How often each kind is asked: of scenes, summed up as `random.choices` takes them, and of charts."""
 
-    shares: Sequence[float]
+    scenes: Sequence[float]
     charts: Mapping[str, float]
 
 
-def mixed(more: Mapping[Maker, float], more_of_charts: Mapping[str, float]) -> Mixture:
-    """Some kinds so many times as often."""
-    shares = tuple(accumulate(share * more.get(maker, 1.0) for maker, share in MAKERS.items()))
-    return Mixture(shares, {kind: share * more_of_charts.get(kind, 1.0) for kind, share in WEIGHTS.items()})
+def shares_of(more: Mapping[Maker, float], more_of_charts: Mapping[str, float]) -> Shares:
+    """Some kinds so many times as often as in the score."""
+    scenes = tuple(accumulate(share * more.get(maker, 1.0) for maker, share in MAKERS.items()))
+    return Shares(scenes, {kind: share * more_of_charts.get(kind, 1.0) for kind, share in WEIGHTS.items()})
 
 
-USUAL = mixed({}, {})
+SCORED = shares_of({}, {})
 
 
-def fact(rng: Random, scene: Scene, mixture: Mixture = USUAL) -> Fact:
+def fact(rng: Random, scene: Scene, shares: Shares = SCORED) -> Fact:
     """One thing that is true of the scene, of a random kind that the scene allows."""
     if scene.chart is not None:
-        return chart_fact(rng, scene, mixture.charts)
-    for maker in rng.choices(CHOICES, cum_weights=mixture.shares, k=16):
+        return chart_fact(rng, scene, shares.charts)
+    for maker in rng.choices(CHOICES, cum_weights=shares.scenes, k=16):
         found = maker(rng, scene)
         if found is not None:
             return found
