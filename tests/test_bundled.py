@@ -54,7 +54,7 @@ ASKED = {
     ),
     ("shapes", "Are there any triangles?"): "yes",
     ("shapes", "Which shape is the biggest?"): "green star",
-    ("shapes", "What is to the left of the star?"): "blue square",
+    ("shapes", "What is to the left of the star?"): "orange diamond",
     ("shapes", "List all the shapes."): (
         "red circle, yellow triangle, blue square, orange diamond, green star, purple heart"
     ),
