@@ -1,11 +1,11 @@
 """A network for small GPUs: which of its weights are kept in 4 or 8 bits, and the layers that keep them.
 
-The MLPs and experts of the text model, which are most of it, have 4 bits, but for the first four blocks: what
-these round wrongly the others build on, and with 8 bits in them short captions and counts lost half as much.
-Attention has 8, as in 4 it changed answers that MLPs in 4 did not; so have the vision encoder and the output
-layer. Decoders of coordinates and sizes, whose many bins are nearly as good as each other, stay as they are,
-and so do embeddings, routers, tau, norms and biases. Layers are packed while they are loaded, so a device
-never holds more than one of them unpacked.
+The MLPs and experts of the text model, which are most of it, have 4 bits, but for the first four blocks: with
+8 bits in two of them short captions lost half as much, and with four so did counts by reasoning. Attention
+has 8, as in 4 it changed answers that MLPs in 4 did not; so have the vision encoder and the output layer.
+Decoders of coordinates and sizes, whose many bins are nearly as good as each other, stay as they are, and so
+do embeddings, routers, tau, norms and biases. Layers are packed while they are loaded, so a device never
+holds more than one of them unpacked.
 """
 
 import re

@@ -20,7 +20,7 @@ from kestrel_core.moondream.scales import InputScales
 from kestrel_core.protocol.errors import EngineFailed
 from kestrel_core.runtime.graphs import Graphs
 from kestrel_core.runtime.kv_cache import KVScales
-from kestrel_core.runtime.memory import affordable_crops, free_bytes
+from kestrel_core.runtime.memory import affordable_crops, free_bytes, wanted_crops
 from kestrel_core.runtime.quantising import (
     find_scales,
     kv_scales,
@@ -102,13 +102,14 @@ class FastPaths:
         most_images: int = MAX_BATCH_CROPS,
     ) -> CropBatches:
         """`most_images`: of one step. In float8 the first to ask says which attention all have."""
-        options = (compile, vision_dtype, cuda_graphs, attention, most_images)
+        vision = self._network.vision
+        wanted = wanted_crops(vision.config, most_images)
+        options = (compile, vision_dtype, cuda_graphs, attention, wanted)
         if options not in self._batches:
-            vision = self._network.vision
             self._batches[options] = CropBatches(
                 vision,
                 self._encode(compile, vision_dtype, cast(AttentionBackend, attention)),
-                max_crops=affordable_crops(vision.config, free_bytes(self._device), most_images),
+                max_crops=affordable_crops(vision.config, free_bytes(self._device), wanted),
                 graphs=Graphs.wanted(self._device, cuda_graphs),
             )
         return self._batches[options]

@@ -35,14 +35,14 @@ def keep_slack(device: torch.device) -> None:
         torch.empty(size, dtype=torch.uint8, device=device)  # freed at once, and kept
 
 
-def affordable_crops(vision: VisionConfig, free: int, most_images: int) -> int:
-    """The crops of one batch: as many as speed gains from, but no more than the pictures of a step have, and
-    in a tenth of the free bytes at most.
+def wanted_crops(vision: VisionConfig, most_images: int) -> int:
+    """The crops of one batch: as many as speed gains from, but no more than the pictures of a step have."""
+    return min(MAX_BATCH_CROPS, most_images * (1 + vision.max_crops))
 
-    A crop takes some 20 MB.
-    """
+
+def affordable_crops(vision: VisionConfig, free: int, wanted: int = MAX_BATCH_CROPS) -> int:
+    """So many of them as fit a tenth of the free bytes. A crop takes some 20 MB."""
     numbers = vision.num_patches * (9 * vision.enc_dim + vision.enc_ff_dim)
-    wanted = min(MAX_BATCH_CROPS, most_images * (1 + vision.max_crops))
     return max(1, min(wanted, free // (10 * 2 * numbers)))
 
 

@@ -11,6 +11,7 @@ from kestrel_core.runtime.memory import (
     affordable_tokens,
     computing_bytes,
     require_room_for_adapters,
+    wanted_crops,
 )
 
 
@@ -26,10 +27,11 @@ def test_the_kv_cache_is_cut_to_what_the_device_has_left() -> None:
 
 def test_batches_of_crops_are_smaller_where_little_memory_is_left_or_few_are_wanted() -> None:
     vision, gib = MOONDREAM2.vision, 2**30
-    assert affordable_crops(vision, 100 * gib, 5) == 64
-    assert affordable_crops(vision, 4 * gib, 5) == 20
-    assert affordable_crops(vision, 0, 5) == 1
-    assert affordable_crops(vision, 100 * gib, 1) == 13, "a step of few positions has one picture"
+    assert affordable_crops(vision, 100 * gib) == 64
+    assert affordable_crops(vision, 4 * gib) == 20
+    assert affordable_crops(vision, 0) == 1
+    assert affordable_crops(vision, 100 * gib, 13) == 13
+    assert [wanted_crops(vision, images) for images in (1, 2, 5, 11)] == [13, 26, 64, 64]
 
 
 @pytest.mark.parametrize("generation", [2, 3])
