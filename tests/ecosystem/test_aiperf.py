@@ -13,11 +13,12 @@ from triton_server import Served
 pytestmark = [pytest.mark.ecosystem, pytest.mark.triton]
 
 NUM_REQUESTS = 32
+ASKED = ROOT / "tests/asked"
 OPTIONS = (
     *("--endpoint-type", "chat", "--streaming", "--use-server-token-count", "--ui", "none"),
-    *("--concurrency", "16", "--request-count", str(NUM_REQUESTS), "--isl", "16", "--osl", "8"),
-    *("--image-width-mean", "96", "--image-height-mean", "96"),
-    *("--image-batch-size", "1", "--image-format", "jpeg"),
+    *("--concurrency", "16", "--request-count", str(NUM_REQUESTS)),
+    *("--custom-dataset-type", "single_turn", "--input-file", "questions.jsonl"),
+    *("--export-level", "raw"),  # without, pictures that it did not draw itself are not counted
 )
 
 
@@ -39,7 +40,12 @@ def test_aiperf_counts_the_tokens_that_we_count(stack: Served, tmp_path: Path) -
 
 
 def profile(stack: Served, folder: Path) -> list[Any]:
-    """What aiperf wrote of each request. It wants a tokenizer to make up questions with: ours."""
+    """What aiperf wrote of each request. It is given our tokenizer, since it would fetch one.
+
+    The questions are given too: aiperf's own are lines of plays, in answer to which a model may rightly say
+    nothing, and that is an error to aiperf.
+    """
+    (folder / "questions.jsonl").write_text("".join(json.dumps(turn) + "\n" for turn in turns()))
     tokenizer = folder / "tokenizer"
     tokenizer.mkdir()
     bundled = ROOT / "kestrel_core/bundled/moondream-tiny/tokenizer.json"
@@ -57,6 +63,13 @@ def profile(stack: Served, folder: Path) -> list[Any]:
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     [written] = folder.glob("artifacts/*/profile_export.jsonl")
     return [json.loads(line) for line in written.read_text().splitlines()]
+
+
+def turns() -> list[dict[str, str]]:
+    """Questions that somebody wrote about pictures, as aiperf reads them."""
+    lines = map(json.loads, (ASKED / "questions.jsonl").read_text(encoding="utf-8").splitlines())
+    asked = [line for line in lines if line["skill"] == "query" and line.get("image")]
+    return [{"text": line["question"], "image": str(ASKED / line["image"])} for line in asked[:NUM_REQUESTS]]
 
 
 def counted(stack: Served) -> dict[str, float]:
