@@ -243,7 +243,7 @@ def _runtime(
     kv_float8 = model.fast_paths.kv_float8(config.kv_dtype, *written)
     stacks = _stacks(model, config) if has_adapters else None
     if on_cuda and config.runtime == "auto":
-        most_images = max(config.max_step_tokens // network.config.image_prefix_length, 1)
+        most_images = network.config.images_of_step(config.max_step_tokens)
         batches = model.fast_paths.crop_batches(
             config.compile, config.vision_dtype, config.graphs, config.vision_attention, most_images
         )

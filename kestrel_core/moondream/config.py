@@ -179,6 +179,10 @@ class MoondreamConfig:
         """BOS and the image's embeddings, which see each other in both directions."""
         return 1 + self.vision.num_patches
 
+    def images_of_step(self, step_tokens: int) -> int:
+        """How many images' prefixes a step of so many positions can have; one may be longer than the step."""
+        return max(step_tokens // self.image_prefix_length, 1)
+
 
 MOONDREAM2 = MoondreamConfig(
     generation=2,

@@ -305,7 +305,7 @@ class CudaRuntime:
         timeline = timeline or Timeline()
         self.encode_image.warm_up()
         timeline.mark("vision graphs")
-        most = max(step_tokens // self._prefix, 1)  # images that a step can have
+        most = self._model.config.images_of_step(step_tokens)
         self._buckets = [bucket for bucket in self._buckets if bucket.num_images <= most]
         self._sizes = [order for order in self._sizes if order[0] <= most]
         if self._graphs is not None and self._graphs.lazy:

@@ -29,7 +29,7 @@ def largest_step(
     prefix, vision = config.image_prefix_length, config.vision
     sequence = Running(1, list(range(1, num_pages)), adapter=adapter)
     room = (num_pages - 1) * page_size
-    num_images = max(step_tokens // prefix, 1) if prefix < room else 0
+    num_images = config.images_of_step(step_tokens) if prefix < room else 0
     crops = np.zeros((1 + vision.max_crops, vision.crop_size, vision.crop_size, vision.in_channels), np.uint8)
     spans = [
         Span(sequence, 0, prefix, None, PreparedImage(f"rehearsal {index}", crops, (1, vision.max_crops)))
