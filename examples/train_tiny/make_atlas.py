@@ -68,6 +68,40 @@ SETS = {
     "tabler": Source(
         "1.2.41", "MIT", "Tabler Icons, Pawel Kuna", "fluent-emoji-flat", ("mouse", "hot dog", "laptop")
     ),
+    "icon-park-outline": Source(
+        "1.2.4",
+        "Apache-2.0",
+        "IconPark, ByteDance",
+        "fluent-emoji-flat",
+        (
+            *("mouse", "palm tree", "anchor", "scissors", "light bulb", "envelope", "trumpet", "chicken"),
+            *("screwdriver", "egg", "phone"),
+        ),
+    ),
+    "mdi": Source(
+        "1.2.3",
+        "Apache-2.0",
+        "Material Design Icons, Pictogrammers",
+        "fluent-emoji-flat",
+        ("mouse", "frying pan", "soccer ball", "hot dog", "bee", "cup", "chair"),
+    ),
+    "game-icons": Source(
+        "1.2.4",
+        "CC-BY-3.0",
+        "Game-icons.net, Lorc, Delapouite and contributors",
+        "fluent-emoji-flat",
+        ("bicycle", "butterfly", "clover", "screwdriver"),
+    ),
+    "hugeicons": Source(
+        "1.2.35",
+        "MIT",
+        "Hugeicons, their authors",
+        "fluent-emoji-flat",
+        ("horse", "lock", "pencil", "house", "tennis racket", "snail", "moon"),
+    ),
+    "fa7-solid": Source(
+        "1.2.5", "CC-BY-4.0", "Font Awesome Free, Fonticons Inc", "fluent-emoji-flat", ("mouse",)
+    ),
     "twemoji": Source("1.2.5", "CC-BY-4.0", "Twemoji, Twitter and other contributors"),
     "openmoji": Source("1.2.29", "CC-BY-SA-4.0", "OpenMoji, its authors"),
 }

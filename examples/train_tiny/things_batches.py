@@ -24,6 +24,7 @@ from kestrel_tools.things.language import (
     print_facts,
     relations,
     targets,
+    uses,
 )
 from kestrel_tools.things.language.fact import caption
 from kestrel_tools.things.pictures import outline_of
@@ -74,8 +75,10 @@ ASKED = choose.shares_of(
         kinds.kinds: 1.5,
         kinds.by_colour: 1.5,
         print_facts.about_print: 1.6,
+        facts.read: 1.4,
+        uses.use: 2.5,
     },
-    {"more": 2.5, "less": 2.5, "which more": 2.5, "largest": 1.5, "smallest": 1.5},
+    {"more": 2.5, "less": 2.5, "which more": 2.5, "largest": 2.0, "smallest": 2.0},
 )
 
 # Easy batches (one tile, few things) become rare over these steps.

@@ -117,7 +117,7 @@ def test_numbers_and_yes_or_no_of_a_part_agree_with_it() -> None:
 def test_what_is_between_two_things_lies_on_the_way() -> None:
     seen = 0
     for scene, fact in made(places.between, 8):
-        (_, (first,)), (_, (last,)), *_ = fact.evidence
+        first, last, *_ = (item for _, found in fact.evidence for item in found)
         across = abs(first.centre[0] - last.centre[0]) / scene.unit[0]
         down = abs(first.centre[1] - last.centre[1]) / scene.unit[1]
         axis = 0 if across > down else 1
@@ -131,6 +131,10 @@ def test_what_is_between_two_things_lies_on_the_way() -> None:
     assert answers(places.between, row, "the dog and the car") <= {"cat", "yes", "no"}
     pair = scene_of(at("dog", 0.1, 0.5), at("car", 0.9, 0.52))
     assert answers(places.between, pair, "between", 2000) == {"nothing", "no"}
+    alike = scene_of(at("dog", 0.1, 0.5), at("cat", 0.5, 0.5), at("dog", 0.9, 0.52))
+    assert answers(places.between, alike, "dogs") == {"cat"}
+    herd = scene_of(*(at("dog", x, 0.5) for x in (0.1, 0.5, 0.9)))
+    assert answers(places.between, herd, "dogs") == set(), "between which of them?"
 
 
 def test_one_of_two_answers_is_right_and_was_offered() -> None:

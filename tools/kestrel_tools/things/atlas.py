@@ -59,10 +59,6 @@ class Sprites:
         return found
 
     @cached_property
-    def all_sets(self) -> tuple[str, ...]:
-        return tuple(sorted(set(self.sets)))
-
-    @cached_property
     def _by_name_and_set(self) -> dict[tuple[str, str], list[int]]:
         found: dict[tuple[str, str], list[int]] = {}
         for index, drawn in enumerate(zip(self.names, self.sets, strict=True)):

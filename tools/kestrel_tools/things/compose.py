@@ -237,7 +237,7 @@ class _Cast:
     def __init__(self, rng: Random, sprites: Sprites, mixture: Mixture) -> None:
         self._sprites, self._names = sprites, sorted(sprites.by_name)
         [self._again] = rng.choices(tuple(mixture.again), tuple(mixture.again.values()))
-        self._set = rng.choice(sprites.all_sets) if rng.random() < ONE_HAND else ""
+        self._set = rng.choice(sprites.sets) if rng.random() < ONE_HAND else ""  # large ones more often
         theme = rng.choice(tuple(KINDS)) if rng.random() < mixture.themed else ""
         self._of_theme = [name for name in self._names if theme in by_name()[name].kinds] if theme else []
         self._drawn: dict[str, int] = {}  # each thing's first drawing

@@ -10,7 +10,7 @@ from .fact import Fact, is_are
 from .questions import COLOUR, PICTURE
 from .questions import asked as asked_of
 from .relations import CLEARLY, LARGER, SIDES
-from .wanted import of_kind, only, unrelated, wanted
+from .wanted import of_kind, of_noun, only, unrelated, wanted
 
 QUESTIONS: dict[str, tuple[str, ...]] = {
     "this or": (
@@ -77,6 +77,13 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
         "Which {2} is {3}: {0} or {1}?",
         "The {0} {2} or the {1} {2}, which is {3}?",
     ),
+    "outstanding": (
+        "Is the {2} {3} {0} or {1}?",
+        "The {2} {3}: is it {0} or {1}?",
+        "Would you say the {2} {3} is {0} or {1}?",
+        "What is the {2} {3}, {0} or {1}?",
+        "Is the {3} that is {2} {0} or {1}?",
+    ),
     "number or": (
         "Are there {} or {} {}?",
         "Do you see {} or {} {}?",
@@ -84,6 +91,14 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
         "Do you count {} or {} {}?",
     ),
 }  # fmt: skip
+OUTSTANDING = {
+    "big": ("biggest", "largest"),
+    "small": ("smallest", "tiniest"),
+    "left": ("leftmost",),
+    "right": ("rightmost",),
+    "top": ("topmost", "highest", "uppermost"),
+    "bottom": ("lowest", "bottommost"),
+}
 COMPARED = {"left": SIDES["left"], "right": SIDES["right"], "up": SIDES["top"], "down": SIDES["bottom"]}
 
 
@@ -230,6 +245,44 @@ def of_two(rng: Random, scene: Scene) -> Fact | None:
     return Fact("either", question, first.colour, f"The {first.colour} one is.", evidence)
 
 
+def outstanding(rng: Random, scene: Scene) -> Fact | None:
+    """Whether the biggest circle is red or blue, whether the leftmost animal is a dog or a cat."""
+    if len(scene.items) < 2:
+        return None
+    first = rng.choice(scene.items)
+    kinds = first.known_as.kinds
+    by_noun = of_noun(scene, first.noun, first.noun) if rng.random() < 0.5 or not kinds else None
+    group = by_noun or (of_kind(scene, rng.choice(kinds)) if kinds else None)
+    if group is None or len(group.items) < 2:
+        return None
+    if rng.random() < 0.6:
+        words, ordered = OUTSTANDING["big"], sorted(group.items, key=lambda item: -item.area)
+        if rng.random() < 0.4:
+            words, ordered = OUTSTANDING["small"], ordered[::-1]
+        (most, next_one) = (item.area for item in ordered[:2])
+        if max(most, next_one) < LARGER * min(most, next_one):
+            return None
+    else:
+        side = rng.choice(tuple(SIDES))
+        axis, sign = SIDES[side]
+        words, ordered = OUTSTANDING[side], sorted(group.items, key=lambda i: sign * i.centre[axis])
+        if abs(ordered[0].centre[axis] - ordered[1].centre[axis]) < CLEARLY:
+            return None
+    item = ordered[0]
+    if by_noun is not None:
+        right, others = item.colour, [other.colour for other in ordered[1:] if other.colour != item.colour]
+        others = others if rng.random() < 0.8 else [name for name in COLOUR_NAMES if name != right]
+    else:
+        right, others = item.noun, [other.noun for other in ordered[1:] if other.noun != item.noun]
+    if not right or not all(others) or not others:
+        return None
+    wrong = rng.choice(others)
+    said = (right, wrong) if by_noun is not None else (with_article(right), with_article(wrong))
+    question = asked(rng, "outstanding", *said, rng.choice(words), group.one)
+    sentence = f"It is {said[0]}."
+    return Fact("either", question, right, sentence, ((f"the {item.name}", (item,)),))
+
+
 def number(rng: Random, scene: Scene) -> Fact | None:
     """Whether there are two or three of something."""
     found = wanted(rng, scene, 1.0)
@@ -245,4 +298,7 @@ def number(rng: Random, scene: Scene) -> Fact | None:
     return Fact("count", question, str(right), evidence=((found.right, found.items),))
 
 
-MAKERS = (named, named, named, coloured, coloured, sided, sided, beside, beside, of_two, of_two, more, number)
+MAKERS = (
+    *(named, named, named, coloured, coloured, sided, sided, beside, beside, of_two, of_two),
+    *(outstanding, outstanding, more, number),
+)

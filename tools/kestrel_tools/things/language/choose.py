@@ -23,6 +23,7 @@ MAKERS: dict[Maker, float] = {
     facts.count: 5.5,
     facts.presence: 1.8,
     facts.presence_of_two: 0.4,
+    facts.is_this: 1.5,
     facts.colour: 1.8,
     facts.is_colour: 0.8,
     facts.shape: 0.8,

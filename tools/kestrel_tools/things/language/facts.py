@@ -100,6 +100,18 @@ def presence(rng: Random, scene: Scene) -> Fact:
     return Fact("presence", question, answer, sentence, ((f"the {found.one}", found.items[:1]),))
 
 
+def is_this(rng: Random, scene: Scene) -> Fact | None:
+    """Whether the one thing that is there is a cat, or an animal."""
+    if len(scene.items) != 1 or scene.lines:
+        return None
+    found = wanted(rng, scene, 0.5)
+    yes = "yes" if found.items else "no"
+    told = with_article(scene.items[0].name)
+    sentence = f"Yes, it is {with_article(found.one)}." if found.items else f"No, it is {told}."
+    question = asked(rng, "is this", with_article(found.one))
+    return Fact("presence", question, yes, sentence, ((told, scene.items),))
+
+
 def presence_of_two(rng: Random, scene: Scene) -> Fact | None:
     first, second = wanted(rng, scene, 0.6), wanted(rng, scene, 0.5)
     if not unrelated(first, second):

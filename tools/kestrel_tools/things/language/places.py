@@ -1,6 +1,7 @@
 """What may be asked about places: one side of a thing, a part of the picture, between two. No torch."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from random import Random
 from typing import NamedTuple
@@ -14,7 +15,7 @@ from .questions import HERE, PICTURE
 from .questions import QUESTIONS as WIDE
 from .questions import asked as asked_of
 from .relations import CLEARLY, MOST_LISTED, SIDES, holds
-from .wanted import everything, of_kind, only
+from .wanted import Wanted, everything, of_kind, of_noun, only
 
 QUESTIONS: dict[str, tuple[str, ...]] = {
     "neighbour": (
@@ -93,6 +94,14 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
         "Between {} and {}, what [is there|do you see]?",
         "Name the [thing|object] between {} and {}.",
         "{} and {}: what is between them?",
+    ),
+    "between two": (
+        "[What's|What is] between the [two|] {}?",
+        "What [do you see|can you see|is there|lies|sits|stands] [in|] between the [two|] {}?",
+        "[What|Which] [thing|object] is between the [two|] {}?",
+        "[What's|What is] in the middle of the two {}?",
+        "There are two {}[.|,] [What's|what is] [in|] between [them|]?",
+        "The two {}: what is between them?",
     ),
     "anything between": (
         "Is [anything|something] between {} and {}?",
@@ -310,11 +319,17 @@ def between(rng: Random, scene: Scene) -> Fact | None:
     """What lies on the way from one thing to another that is beside, above or below it."""
     if len(scene.items) < 2:
         return None
+    pairs = _alike(scene)
     for _ in range(5):
-        one, other = rng.sample(scene.items, 2)
+        pair = rng.choice(pairs) if pairs and rng.random() < 0.5 else None
+        one, other = rng.sample(scene.items, 2) if pair is None else pair.items
         there = _between(scene, one, other)
         if there is None or (not there and rng.random() < 0.97):
             continue
+        if pair is not None:
+            question = asked(rng, "between two", pair.many)
+            answer = names_of(there) or "nothing"
+            return Fact("between", question, answer, evidence=((f"the {pair.many}", pair.items),))
         first, last = only(rng, scene, one), only(rng, scene, other)
         if first is None or last is None:
             continue
@@ -336,6 +351,13 @@ def between(rng: Random, scene: Scene) -> Fact | None:
         )
         return Fact("between", asked(rng, "between", *ends), answer or "nothing", sentence, evidence)
     return None
+
+
+def _alike(scene: Scene) -> list[Wanted]:
+    """Those of which there are two."""
+    nouns = Counter(item.noun for item in scene.items)
+    found = (of_noun(scene, noun, noun) for noun, number in nouns.items() if number == 2)
+    return [pair for pair in found if pair is not None and len(pair.items) == 2]
 
 
 def _between(scene: Scene, first: Item, last: Item) -> list[Item] | None:

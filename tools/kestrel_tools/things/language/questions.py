@@ -11,7 +11,9 @@ SEE = f"[are there|are there {HERE}|do you see|can you see|do you count|are show
 CARRIER = "[sign|poster|card|ticket|label|page|note|menu|board|banner|screen|flyer|notice|receipt]"
 COLOUR = "color"  # `casual` makes it British now and then
 
-VERBS = (("<is>", "is"), ("<Is>", "Is"), ("<does>", "does"))
+# Of one, and of what stands in the plural.
+VERBS = (("<is>", "is"), ("<Is>", "Is"), ("<does>", "does"), ("<it>", "it"))
+PLURAL_VERBS = (("<is>", "are"), ("<Is>", "Are"), ("<does>", "do"), ("<it>", "they"))
 
 # The tokenizer is made with these; more follow below.
 FIRST_QUESTIONS: dict[str, tuple[str, ...]] = {
@@ -252,6 +254,27 @@ LATER = {
     "presence": (
         f"[There's|There is] {{}} [here|in [the|this] {PICTURE}|], [isn't there|correct|is that true]?",
     ),
+    "is this": (
+        "Is [this|it|that] {}?",
+        "Is [this|it|that] [really|supposed to be|maybe|perhaps|meant to be] {}?",
+        "[This|That|It] is {}, [right|isn't it|correct|no]?",
+        f"Is {{}} what [the|this] {PICTURE} shows?",
+        "Would you [call this|say this is|say it's] {}?",
+        "Could [this|it|that] be {}?",
+        "Am I looking at {}?",
+    ),
+    "where": (
+        "[I need|I want|We need|I am looking for] {}[.|,|!] [Where should [I|we] look|Any idea where]?",
+        "[I|We] [cannot find|can't find|can't see|don't see] {}[.|,|!] [Where <is> <it>|Where did <it> go]?",
+        "[Someone|Somebody|He|She] [put|left|hid|drew] {} [here|somewhere|in there][.|,] [Where|But where]?",
+        "[Help me|Can you help me|Please help me] [find|spot|locate] {}.",
+        "Point me to {}: in [which|what] part of the picture <is> <it>?",
+    ),
+    "colour": (
+        f"[Look at|I like|I see] {{}}[.|,|!] [What|Which] {COLOUR} <is> <it>?",
+        f"[What about|And|How about] {{}}, [what|which] {COLOUR} <is> <it>?",
+        f"[Someone|Somebody] painted {{}}[.|,] [In which|In what] {COLOUR}?",
+    ),
     "kind": (
         "[What's|What is] the name of the {}?",
         "What do you call [the|this|that] {}?",
@@ -263,7 +286,9 @@ LATER = {
         "[Read|Tell me] [all|all of|] the [words|text|writing|lettering|handwriting] [here|for me|aloud|].",
     ),
 }
-QUESTIONS = {kind: (*forms, *LATER.get(kind, ())) for kind, forms in FIRST_QUESTIONS.items()}
+QUESTIONS = {
+    kind: (*FIRST_QUESTIONS.get(kind, ()), *LATER.get(kind, ())) for kind in (FIRST_QUESTIONS | LATER)
+}
 
 
 def asked(
@@ -282,7 +307,7 @@ def asked(
     templates = [template for template in among[kind] if "{" in template] if named else among[kind]
     template = rng.choice(templates)
     if "<" in template:
-        for mark, verb in (("<is>", "are"), ("<Is>", "Are"), ("<does>", "do")) if many else VERBS:
+        for mark, verb in PLURAL_VERBS if many else VERBS:
             template = template.replace(mark, verb)
     question = tidy(chosen(rng, template.format(*subjects)))
     return introduced(rng, punctuated(rng, question) if exact else casual(rng, question))

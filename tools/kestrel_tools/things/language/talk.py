@@ -56,7 +56,7 @@ MORE_UNANSWERABLE = (  # the tokenizer was made without these
     "What is [outside|just outside|beyond|beneath] the [picture|frame|image]?",
     "[What's|What is] on the [back|other side] [of the paper|of it|]?",
     "Is [it|that] [yours|his|hers|real gold|a gift for me|still available|fresh|safe]?",
-    "Who [won|will win|started it|is to blame]?",
+    "Who [started it|is to blame]?",
     "What is [he|she|it] called?",
     "How [long|much time] did it take to [draw|make|paint] [this|it]?",
     "[What|Which] [pen|paint|program|paper|software] was used?",

@@ -1,0 +1,36 @@
+"""Whether the one thing that is there is a cat, and whether the biggest one is red or blue."""
+
+import re
+
+import pytest
+
+from kestrel_tools.things.language import choices, facts, spelling
+from tests.thing_scenes import answers, at, made, scene_of
+
+
+@pytest.fixture(autouse=True)
+def no_typos(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The words of a question are looked for here."""
+    monkeypatch.setattr(spelling, "mistyped", lambda rng, question: question)
+
+
+def test_whether_the_one_thing_is_something() -> None:
+    cat = scene_of(at("cat", 0.5, 0.5))
+    assert answers(facts.is_this, cat, r"^Is (this|it|that) a cat\b") == {"yes"}
+    assert answers(facts.is_this, cat, r"^Is (this|it|that) an animal\b") == {"yes"}
+    assert answers(facts.is_this, cat, r"^Is (this|it|that) a dog\b", 4000) == {"no"}
+    two = scene_of(at("cat", 0.2, 0.5), at("dog", 0.8, 0.5))
+    assert answers(facts.is_this, two, "") == set(), "which of them?"
+
+
+def test_the_most_outstanding_is_one_of_two() -> None:
+    row = scene_of(at("dog", 0.1, 0.5), at("cat", 0.5, 0.5), at("dog", 0.9, 0.52))
+    assert answers(choices.outstanding, row, "leftmost animal") == {"dog"}
+    assert answers(choices.outstanding, row, "(big|large|small|tini)") == set(), "they are of one size"
+    for scene, fact in made(choices.outstanding):
+        [(_, (item,))] = fact.evidence
+        assert fact.answer in (item.colour, item.noun)
+        if way := re.search("biggest|largest|smallest|tiniest", fact.question):
+            alike = [other for other in scene.items if other.noun == item.noun]
+            outermost = max if way[0] in ("biggest", "largest") else min
+            assert item is outermost(alike, key=lambda other: other.area), fact
