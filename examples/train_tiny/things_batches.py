@@ -51,7 +51,7 @@ from .teacher import Task, Teacher
 # drawn for what room is left.
 ORDER = ("long", "short", "short", "middle", "short", "short", "short", "middle", "short", "short", "long")
 LONGEST = 192  # positions: five outlines of 37
-SORTS = {"things": 0.47, "print": 0.19, "charts": 0.23, "shapes": 0.11}
+SORTS = {"things": 0.42, "print": 0.23, "charts": 0.24, "shapes": 0.11}
 CROWDS = 0.55  # of the scenes of things
 LABELLED_SO = 0.65  # of the charts, with words of no family: small print is the hardest to spell
 # Things that are nearly below each other are named in either order: a model that is sure which comes first,
