@@ -10,6 +10,7 @@ import json
 import subprocess
 import tarfile
 import tempfile
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,8 +48,11 @@ class Source:
     twin: str = ""  # of a set that has lines alone: the set whose colours fill them
     # Sets that are no emoji call an icon as the thing is called, but these names mean something else there.
     otherwise: tuple[str, ...] | None = None
+    endings: tuple[str, ...] = ("",)  # of such names
+    font: bool = False  # it is a typeface, with a letter for each emoji
 
 
+FLAT = "fluent-emoji-flat"  # its colours are without shades, as line art is filled
 SETS = {
     "noto": Source("1.2.9", "Apache-2.0", "Noto Emoji, Google Inc"),
     "noto-v1": Source("1.2.5", "Apache-2.0", "Noto Emoji (version 1), Google Inc"),
@@ -58,21 +62,18 @@ SETS = {
     "fxemoji": Source("1.2.2", "Apache-2.0", "FxEmojis, Mozilla"),
     "streamline-emojis": Source("1.2.4", "CC-BY-4.0", "Streamline Emojis, Streamline"),
     "fluent-emoji-high-contrast": Source(
-        "1.2.6", "MIT", "Fluent Emoji high contrast, Microsoft Corporation", "fluent-emoji-flat"
+        "1.2.6", "MIT", "Fluent Emoji high contrast, Microsoft Corporation", FLAT
     ),
     "emojione-monotone": Source("1.2.1", "CC-BY-4.0", "EmojiOne 2 monotone, Ranks.com Inc", "emojione"),
-    "ph": Source("1.2.2", "MIT", "Phosphor Icons, their authors", "fluent-emoji-flat", ("mouse",)),
-    "lucide": Source(
-        "1.2.137", "ISC", "Lucide, its contributors", "fluent-emoji-flat", ("mouse", "lightning")
-    ),
-    "tabler": Source(
-        "1.2.41", "MIT", "Tabler Icons, Pawel Kuna", "fluent-emoji-flat", ("mouse", "hot dog", "laptop")
-    ),
+    "ph": Source("1.2.2", "MIT", "Phosphor Icons, their authors", FLAT, ("mouse",)),
+    "lucide": Source("1.2.137", "ISC", "Lucide, its contributors", FLAT, ("mouse", "lightning")),
+    "tabler": Source("1.2.41", "MIT", "Tabler Icons, Pawel Kuna", FLAT, ("mouse", "hot dog", "laptop")),
+    "noto-emoji": Source("5.3.2", "OFL-1.1", "Noto Emoji (monochrome), Google LLC", "noto", font=True),
     "icon-park-outline": Source(
         "1.2.4",
         "Apache-2.0",
         "IconPark, ByteDance",
-        "fluent-emoji-flat",
+        FLAT,
         (
             *("mouse", "palm tree", "anchor", "scissors", "light bulb", "envelope", "trumpet", "chicken"),
             *("screwdriver", "egg", "phone"),
@@ -82,25 +83,45 @@ SETS = {
         "1.2.3",
         "Apache-2.0",
         "Material Design Icons, Pictogrammers",
-        "fluent-emoji-flat",
+        FLAT,
         ("mouse", "frying pan", "soccer ball", "hot dog", "bee", "cup", "chair"),
     ),
     "game-icons": Source(
         "1.2.4",
         "CC-BY-3.0",
         "Game-icons.net, Lorc, Delapouite and contributors",
-        "fluent-emoji-flat",
+        FLAT,
         ("bicycle", "butterfly", "clover", "screwdriver"),
     ),
     "hugeicons": Source(
         "1.2.35",
         "MIT",
         "Hugeicons, their authors",
-        "fluent-emoji-flat",
-        ("horse", "lock", "pencil", "house", "tennis racket", "snail", "moon"),
+        FLAT,
+        (
+            *("horse", "lock", "pencil", "house", "tennis racket", "snail", "moon", "mouse"),
+            *("hamburger", "robot"),
+        ),
+        ("", "-01"),
     ),
-    "fa7-solid": Source(
-        "1.2.5", "CC-BY-4.0", "Font Awesome Free, Fonticons Inc", "fluent-emoji-flat", ("mouse",)
+    "fa7-solid": Source("1.2.5", "CC-BY-4.0", "Font Awesome Free, Fonticons Inc", FLAT, ("mouse",)),
+    "mingcute": Source(
+        "1.2.8",
+        "Apache-2.0",
+        "MingCute Icon, MingCute Design",
+        FLAT,
+        ("mouse", "clock", "chicken", "house", "chair"),
+        ("-line",),
+    ),
+    "tdesign": Source(
+        "1.2.19", "MIT", "TDesign Icons, TDesign", FLAT, ("mouse", "chicken", "television", "pencil")
+    ),
+    "ri": Source(
+        "1.2.10", "Apache-2.0", "Remix Icon, Remix Design", FLAT, ("mouse", "laptop"), ("-line", "-2-line")
+    ),
+    "bxs": Source("1.2.3", "MIT", "BoxIcons Solid, Atisa", FLAT, ("mouse",)),
+    "iconoir": Source(
+        "1.2.11", "MIT", "Iconoir, Luca Burgio", FLAT, ("mouse", "light bulb", "house", "bus", "backpack")
     ),
     "twemoji": Source("1.2.5", "CC-BY-4.0", "Twemoji, Twitter and other contributors"),
     "openmoji": Source("1.2.29", "CC-BY-SA-4.0", "OpenMoji, its authors"),
@@ -190,8 +211,26 @@ class Icons:
 
 
 def icons_of(name: str) -> Icons:
-    with Package(f"@iconify-json/{name}", SETS[name].version) as package:
+    source = SETS[name]
+    with Package(f"@{'fontsource' if source.font else 'iconify-json'}/{name}", source.version) as package:
+        if source.font:
+            face = Typeface((package / f"files/{name}-emoji-400-normal.woff").read_bytes())
+            return Icons(dict(letters_of(face)))
         return Icons(json.loads((package / "icons.json").read_text(encoding="utf-8")))
+
+
+def letters_of(face: Typeface) -> dict[str, object]:
+    """The typeface's emoji as an icon set has them, by the names that Unicode gives them."""
+    icons = {}
+    for name in (icon for noun in nouns() for icon in noun.icons):
+        try:
+            character = unicodedata.lookup(name.replace("-", " "))
+        except KeyError:  # some names are those of sets
+            continue
+        if face.has(character):
+            path = face.svg_path(character, EM / face.units, EM / 2, 1.5 * EM)
+            icons[name] = {"body": f'<path fill="currentColor" d="{path}"/>'}
+    return {"icons": icons, "width": 2.5 * EM, "height": 2.5 * EM}
 
 
 class Package:
@@ -254,7 +293,8 @@ def _pairs(source: Source, noun: Noun, lines: Icons, twins: Icons) -> list[tuple
         return [(lines.name_of(wanted), twins.name_of(wanted)) for wanted in noun.icons]
     if noun.name in source.otherwise:
         return []
-    called = (word.replace(" ", "-") for word in (noun.name, *noun.also))
+    words = (word.replace(" ", "-") for word in (noun.name, *noun.also))
+    called = (word + ending for word in words for ending in source.endings)
     found = next(filter(None, map(lines.name_of, called)), None)
     return [(found, twins.name_of(noun.icons[0]))]
 

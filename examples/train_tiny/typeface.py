@@ -1,6 +1,6 @@
 """Letters of a WOFF or TrueType file as paths: just enough of the format to draw plain text.
 
-Tables are big-endian; what is read here: `cmap` (format 4), `head`, `hmtx`, `hhea`, `loca` and `glyf`.
+Tables are big-endian; what is read here: `cmap` (format 4 or 12), `head`, `hmtx`, `hhea`, `loca` and `glyf`.
 """
 
 import struct
@@ -129,13 +129,25 @@ def _svg(contour: Curve) -> str:
 
 
 def _characters(cmap: bytes) -> dict[int, int]:
-    """Glyph of each code point below 65,536."""
+    """Glyph of each code point; of those below 65,536, where the font has no table of the others."""
+    tables = {}
     for index in range(_u16(cmap, 2)):
         [offset] = struct.unpack_from(">I", cmap, 8 + 8 * index)
-        if _u16(cmap, offset) == 4:
-            break
-    else:
-        raise ValueError("the font has no character table of format 4")
+        tables[_u16(cmap, offset)] = offset
+    if 12 in tables:
+        return _in_groups(cmap, tables[12])
+    if 4 in tables:
+        return _in_segments(cmap, tables[4])
+    raise ValueError("the font has no character table of format 4 or 12")
+
+
+def _in_groups(cmap: bytes, offset: int) -> dict[int, int]:
+    [count] = struct.unpack_from(">I", cmap, offset + 12)
+    groups = (struct.unpack_from(">III", cmap, offset + 16 + 12 * index) for index in range(count))
+    return {code: glyph + code - start for start, end, glyph in groups for code in range(start, end + 1)}
+
+
+def _in_segments(cmap: bytes, offset: int) -> dict[int, int]:
     count = _u16(cmap, offset + 6) // 2
     at = offset + 14
     ends = struct.unpack_from(f">{count}H", cmap, at)

@@ -13,6 +13,7 @@ from examples.train_tiny.make_atlas import (
     draw_set,
     drawings,
     filled_drawings,
+    letters_of,
 )
 from examples.train_tiny.outline import anchor_of, area_of, hull_of, loops_of, outline_of
 from examples.train_tiny.typeface import Typeface
@@ -145,8 +146,10 @@ def test_sets_that_are_no_emoji_have_things_by_their_own_names() -> None:
     assert [name for name, _ in filled_drawings(source, lines, twins)] == ["rabbit", "fox"]
 
 
-def small_font() -> bytes:
-    """A TrueType file whose "A" is a box of 500 by 700 units of 1,000, made of one contour."""
+def small_font(*also: str) -> bytes:
+    """A TrueType file whose "A" is a box of 500 by 700 units of 1,000, made of one contour, and so are these
+    others, which a table of all code points tells.
+    """
     points = ((0, 0), (0, 700), (500, 700), (500, 0))
     xs, ys = (np.diff((0, *(point[axis] for point in points))) for axis in (0, 1))
     box = struct.pack(">hhhhh", 1, 0, 0, 500, 700) + struct.pack(">HH", 3, 0) + bytes([1] * 4)
@@ -155,6 +158,10 @@ def small_font() -> bytes:
     cmap = struct.pack(">HHHHI", 0, 1, 3, 1, 12) + struct.pack(">HHHHHHH", 4, 32, 0, 4, 4, 1, 0)
     cmap += struct.pack(">HH", *segments[0]) + struct.pack(">H", 0)
     cmap += b"".join(struct.pack(">HH", *pair) for pair in segments[1:])
+    if also:
+        groups = [struct.pack(">III", ord(one), ord(one), 1) for one in sorted(("A", *also))]
+        cmap = struct.pack(">HHHHI", 0, 1, 3, 10, 12)
+        cmap += struct.pack(">HHIII", 12, 0, 16 + 12 * len(groups), 0, len(groups)) + b"".join(groups)
     tables = {
         b"cmap": cmap,
         b"glyf": box,
@@ -179,6 +186,22 @@ def test_a_letter_stands_on_its_line_at_its_own_width() -> None:
     assert right - left == pytest.approx(17.5, abs=1) and bottom - top == pytest.approx(24.5, abs=1)
     assert fonts.advances[0, at] == pytest.approx(21)
     assert fonts.pixels.shape == (1, len(CHARACTERS), LETTER, LETTER)
+
+
+def test_a_typeface_of_emoji_is_a_set_of_icons() -> None:
+    icons = Icons(letters_of(Typeface(small_font("\N{DOG FACE}", "\N{RED APPLE}"))))
+    assert icons.name_of("dog-face") == "dog-face" and icons.name_of("cat-face") is None
+    assert [name for name, _ in drawings(icons)] == ["dog", "apple"]
+    [(_, drawn), _] = drawings(icons)
+    ys, xs = np.nonzero(drawn[..., 3] > 128)
+    assert np.ptp(xs) / np.ptp(ys) == pytest.approx(5 / 7, abs=0.02)
+
+
+def test_icons_may_end_in_their_style() -> None:
+    source = Source("1", "MIT", "me", "twin", (), ("-line", "-2-line"))
+    lines = icons_of(**{"fox-2-line": RING, "rabbit": RING, "fox-fill": RING})
+    twins = icons_of(**{"rabbit-face": GREEN, "fox": GREEN})
+    assert [name for name, _ in filled_drawings(source, lines, twins)] == ["fox"]
 
 
 def test_a_missing_letter_takes_the_room_of_the_first_glyph_and_shows_nothing() -> None:
