@@ -4,10 +4,11 @@ from random import Random
 
 from kestrel_tools.scenes.world import COLOUR_NAMES, SHAPES
 from kestrel_tools.things.names import nouns, plural, with_article
+from kestrel_tools.things.vocabulary import MORE_WORDS
 
 from .fact import CANNOT_TELL
 from .questions import asked
-from .spelling import casual, chosen
+from .spelling import LETTERS, casual, chosen
 
 NO_PICTURE = "There is no picture to look at."
 ABILITIES = "I name, count, find and outline things and shapes, read short texts and simple charts."
@@ -206,6 +207,14 @@ VISUAL = (
 )
 
 
+def babble(rng: Random) -> str:
+    """Words without a question in them."""
+    return " ".join(
+        rng.choice(MORE_WORDS) if rng.random() < 0.7 else "".join(rng.choices(LETTERS, k=rng.randint(2, 8)))
+        for _ in range(rng.randint(3, 9))
+    )
+
+
 def talk(rng: Random, with_picture: bool) -> tuple[str, str, str]:
     """What it is scored as, a question that is not about the things in a picture, and its answer."""
     chance = rng.random()
@@ -215,6 +224,8 @@ def talk(rng: Random, with_picture: bool) -> tuple[str, str, str]:
             return "cannot tell", casual(rng, chosen(rng, template)), CANNOT_TELL
         if chance < 0.4:
             return "talk", casual(rng, chosen(rng, rng.choice(ARRIVED))), SEEN_PICTURE
+        if chance < 0.43:
+            return "cannot tell", babble(rng), CANNOT_TELL
         if chance < 0.62:
             templates, answer = rng.choice(MEDIUM)
             return "medium", casual(rng, chosen(rng, rng.choice(templates))), answer
