@@ -30,9 +30,16 @@ def keep_slack(device: torch.device) -> None:
     here, before anybody is told what the device's memory is planned to be.
     """
     if device.type == "cuda":
-        total: int = torch.cuda.mem_get_info(device)[1]
-        size = min(SLACK_BYTES, total // 128)
+        size = affordable_slack(*torch.cuda.mem_get_info(device))
         torch.empty(size, dtype=torch.uint8, device=device)  # freed at once, and kept
+
+
+def affordable_slack(free: int, total: int) -> int:
+    """Less on a small device, and where little is left: no start fails for want of slack.
+
+    A process under a limit is told what is free below it, and the whole device as its total.
+    """
+    return min(SLACK_BYTES, total // 128, free // 4)
 
 
 def wanted_crops(vision: VisionConfig, most_images: int) -> int:

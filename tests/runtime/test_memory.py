@@ -8,6 +8,7 @@ from kestrel_core.moondream.lora import Stacks
 from kestrel_core.protocol.errors import BadCheckpoint, InvalidRequest
 from kestrel_core.runtime.memory import (
     affordable_crops,
+    affordable_slack,
     affordable_tokens,
     computing_bytes,
     require_room_for_adapters,
@@ -23,6 +24,14 @@ def test_the_kv_cache_is_cut_to_what_the_device_has_left() -> None:
     with pytest.raises(BadCheckpoint, match=r"needs 0\.8 GiB, and 0\.5 GiB of the device are free"):
         affordable_tokens(8_192, 4_096, 196_608, gib // 2)
     assert affordable_tokens(8_192, 4_096, 196_608, 2 * gib) == gib // 196_608, "a GiB is left in any case"
+
+
+def test_slack_never_takes_more_than_is_left() -> None:
+    gib, mib = 2**30, 2**20
+    assert affordable_slack(free=60 * gib, total=140 * gib) == 256 * mib
+    assert affordable_slack(free=2 * gib, total=8 * gib) == 64 * mib
+    # Moondream 3 in 4 bits on an H200 of which it could have 8 GiB
+    assert affordable_slack(free=204 * mib, total=140 * gib) == 51 * mib
 
 
 def test_batches_of_crops_are_smaller_where_little_memory_is_left_or_few_are_wanted() -> None:

@@ -79,20 +79,22 @@ class CropBatches:
         graphs: Graphs | None = None,
     ) -> None:
         """`encode` computes what `vision.encode` does, faster. With `graphs` batches are captured. Steps
-        may not use the same `graphs`, since batches run beside them.
+        may not use the same `graphs`, since batches run beside them. No more than `max_crops` are encoded
+        at once; a batch holds those of one picture in any case, and is encoded in parts where it has more.
         """
         config, self._device = vision.config, vision.pos_emb.device
         on_cuda = self._device.type == "cuda"
         self._vision = vision
         self._encode = encode or vision.encode
         self._mosaic = Mosaic(config, self._device)
+        self._at_once = max_crops
         self._max_crops = max(max_crops, 1 + config.max_crops)  # so that most pictures fit
         self._stream = torch.cuda.Stream(self._device) if on_cuda else None
         self._uploads = CropUploads(config, self._max_crops, self._device)
         self._features = vision.pos_emb.new_empty((self._max_crops, *vision.pos_emb.shape[1:]))
         self._graphs = graphs
         self._captured: dict[int, Work] = {}
-        self._sizes = batch_sizes(self._max_crops)  # in use
+        self._sizes = batch_sizes(self._at_once)  # in use
         self.put_off = PutOff()
         self._is_warm = False
         self._under_way: deque[tuple[torch.cuda.Event, torch.cuda.Event]] = deque()
@@ -160,7 +162,7 @@ class CropBatches:
     @property
     def captured(self) -> tuple[int, int]:
         """How many sizes of batches are captured, and how many there are."""
-        return len(self._captured), len(batch_sizes(self._max_crops))
+        return len(self._captured), len(batch_sizes(self._at_once))
 
     def on_its_stream(self) -> AbstractContextManager[object]:
         context: AbstractContextManager[object] = torch.cuda.stream(self._stream)
@@ -230,7 +232,7 @@ class CropBatches:
                 self._run_batch(count)
             else:
                 [image] = images
-                parts = torch.from_numpy(image.crops[:count]).split(self._max_crops)
+                parts = torch.from_numpy(image.crops[:count]).split(self._at_once)
                 features = torch.cat([self._encode(part.to(self._device)) for part in parts])
             embeddings = self._project(features[:count], tilings)
             ready = self._event()
@@ -260,9 +262,14 @@ class CropBatches:
 
     def _run_batch(self, count: int) -> None:
         """The rows behind the crops hold those of an earlier batch; their features are not read."""
+        if count > self._at_once:  # where little memory is left: graphs have the first rows alone
+            for start in range(0, count, self._at_once):
+                rows = slice(start, min(start + self._at_once, count))
+                self._features[rows] = self._encode(self._uploads.crops[rows])
+            return
         size = smallest(self._sizes, count)
         if self.put_off and size > count:
-            self.put_off.miss(smallest(batch_sizes(self._max_crops), count))
+            self.put_off.miss(smallest(batch_sizes(self._at_once), count))
         captured = self._captured.get(size)
         if captured is not None:
             captured()

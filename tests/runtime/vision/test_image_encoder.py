@@ -33,7 +33,7 @@ PICTURES = [picture(i, tiling) for i, tiling in enumerate([(2, 3), (1, 1), (3, 4
 
 
 @pytest.mark.parametrize("fast", [False, True])
-@pytest.mark.parametrize("max_crops", [1, 14, 64])
+@pytest.mark.parametrize("max_crops", [1, 5, 14, 64])
 def test_pictures_of_a_batch_are_what_they_are_alone(fast: bool, max_crops: int) -> None:
     vision = tiny_model(CONFIG, seed=2).vision
     encode = FastVision(vision, plain) if fast else None
@@ -64,6 +64,9 @@ def test_no_batch_is_larger_than_it_may_be_nor_encodes_a_tile_twice(monkeypatch:
     assert [num_crops(image.tiling) for image in PICTURES] == [7, 1, 13, 3, 1, 10]
     CropBatches(vision, max_crops=20)(PICTURES)
     assert sizes == [8, 17, 10]
+    sizes.clear()
+    CropBatches(vision, max_crops=4)(PICTURES)  # 8 crops, then 13, then 3 + 1, then 10
+    assert sizes == [4, 4, 4, 4, 4, 1, 4, 4, 4, 2]
 
 
 @pytest.mark.parametrize("max_crops", [13, 16, 17, 32, 33, 34, 64])
