@@ -26,6 +26,19 @@ def test_a_curve_that_stays_as_it_is_can_be_drawn(tmp_path: Path) -> None:
     ElementTree.parse(tmp_path / "flat.svg")
 
 
+def test_a_run_that_goes_on_from_another_has_the_whole_width(tmp_path: Path) -> None:
+    write_curves(tmp_path / "on.svg", {"token": [(116_450, 0.2), (131_684, 0.06)]}, "steps")
+    root = ElementTree.parse(tmp_path / "on.svg").getroot()
+    [line] = [line.attrib["points"].split() for line in root.iter(f"{SVG}polyline")]
+    assert [float(point.split(",")[0]) for point in line] == [50, 750]
+    assert "steps, 116450 to 131684" in [text.text for text in root.iter(f"{SVG}text")]
+
+
+def test_one_point_can_be_drawn(tmp_path: Path) -> None:
+    write_curves(tmp_path / "one.svg", {"token": [(50, 0.2)]}, "steps")
+    ElementTree.parse(tmp_path / "one.svg")
+
+
 def test_nothing_is_drawn_of_nothing(tmp_path: Path) -> None:
     write_curves(tmp_path / "none.svg", {"none": []}, "steps")
     assert not (tmp_path / "none.svg").exists()

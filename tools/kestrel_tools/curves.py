@@ -11,17 +11,18 @@ STEPS = (1, 2, 5)  # of the scale, in every power of ten
 
 
 def write_curves(path: Path, curves: Mapping[str, Sequence[tuple[float, float]]], across: str) -> None:
-    """Lines on a logarithmic scale: each is a list of (x, y)."""
+    """Lines on a logarithmic scale, from the first x to the last: each is a list of (x, y)."""
     points = [point for curve in curves.values() for point in curve if point[1] > 0]
     if not points:
         return
-    last = max(x for x, _ in points) or 1.0
+    first, last = min(x for x, _ in points), max(x for x, _ in points)
     marks = _marks(min(y for _, y in points), max(y for _, y in points))
     low, high = math.log10(marks[0]), math.log10(marks[-1])
 
     def place(x: float, y: float) -> tuple[float, float]:
         share = (math.log10(max(y, marks[0])) - low) / (high - low)
-        return MARGIN + x / last * (WIDTH - 2 * MARGIN), HEIGHT - MARGIN - share * (HEIGHT - 2 * MARGIN)
+        along = (x - first) / (last - first or 1)
+        return MARGIN + along * (WIDTH - 2 * MARGIN), HEIGHT - MARGIN - share * (HEIGHT - 2 * MARGIN)
 
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" '
@@ -29,8 +30,8 @@ def write_curves(path: Path, curves: Mapping[str, Sequence[tuple[float, float]]]
         '<rect width="100%" height="100%" fill="white"/>',
     ]
     for mark in marks:
-        (left, at), (right, _) = place(0, mark), place(last, mark)
-        parts.append(f'<path d="M{left:.1f},{at:.1f}H{right:.1f}" stroke="#ddd"/>')
+        _, at = place(first, mark)
+        parts.append(f'<path d="M{MARGIN},{at:.1f}H{WIDTH - MARGIN}" stroke="#ddd"/>')
         parts.append(f'<text x="{MARGIN - 6}" y="{at + 4:.1f}" text-anchor="end">{mark:g}</text>')
     for index, (name, curve) in enumerate(curves.items()):
         colour, places = COLOURS[index % len(COLOURS)], [place(x, y) for x, y in curve]
@@ -43,7 +44,8 @@ def write_curves(path: Path, curves: Mapping[str, Sequence[tuple[float, float]]]
             f"{escape(name)}</text>"
         )
     parts.append(
-        f'<text x="{WIDTH / 2}" y="{HEIGHT - 12}" text-anchor="middle">{escape(across)}, 0 to {last:g}</text>'
+        f'<text x="{WIDTH / 2}" y="{HEIGHT - 12}" text-anchor="middle">'
+        f"{escape(across)}, {first:g} to {last:g}</text>"
     )
     path.write_text("\n".join((*parts, "</svg>\n")), encoding="utf-8")
 
