@@ -232,8 +232,7 @@ class CropBatches:
                 self._run_batch(count)
             else:
                 [image] = images
-                parts = torch.from_numpy(image.crops[:count]).split(self._at_once)
-                features = torch.cat([self._encode(part.to(self._device)) for part in parts])
+                features = self._encode_in_parts(torch.from_numpy(image.crops[:count]))
             embeddings = self._project(features[:count], tilings)
             ready = self._event()
         seconds = self._timed(began, ready, began_s)
@@ -262,10 +261,8 @@ class CropBatches:
 
     def _run_batch(self, count: int) -> None:
         """The rows behind the crops hold those of an earlier batch; their features are not read."""
-        if count > self._at_once:  # where little memory is left: graphs have the first rows alone
-            for start in range(0, count, self._at_once):
-                rows = slice(start, min(start + self._at_once, count))
-                self._features[rows] = self._encode(self._uploads.crops[rows])
+        if count > self._at_once:
+            self._features[:count] = self._encode_in_parts(self._uploads.crops[:count].clone())
             return
         size = smallest(self._sizes, count)
         if self.put_off and size > count:
@@ -278,6 +275,15 @@ class CropBatches:
 
     def _encode_batch(self, size: int) -> None:
         self._features[:size] = self._encode(self._uploads.crops[:size])
+
+    def _encode_in_parts(self, crops: Tensor) -> Tensor:
+        """Through the first rows, which the graphs have: nothing else takes memory."""
+        done = []
+        for part in crops.to(self._device).split(self._at_once):
+            self._uploads.crops[: len(part)] = part
+            self._run_batch(len(part))
+            done.append(self._features[: len(part)].clone())
+        return torch.cat(done)
 
     def _project(self, features: Tensor, tilings: Sequence[tuple[int, int]]) -> Tensor:
         embeddings: Tensor = self._vision.proj_mlp(self._mosaic(features, tilings))
