@@ -51,7 +51,7 @@ from .teacher import Task, Teacher
 # drawn for what room is left.
 ORDER = ("long", "short", "short", "middle", "short", "short", "short", "middle", "short", "short", "long")
 LONGEST = 192  # positions: five outlines of 37
-SORTS = {"things": 0.42, "print": 0.23, "charts": 0.24, "shapes": 0.11}
+SORTS = {"things": 0.42, "print": 0.21, "charts": 0.22, "shapes": 0.15}
 CROWDS = 0.55  # of the scenes of things
 LABELLED_SO = 0.65  # of the charts, with words of no family: small print is the hardest to spell
 # Things that are nearly below each other are named in either order: a model that is sure which comes first,
@@ -64,6 +64,7 @@ ASKED = choose.shares_of(
     {
         facts.listing: 1.8,
         facts.count: 1.3,
+        facts.count_of_kind: 4.0,
         relations.relation: 1.5,
         relations.nearest: 5.0,
         relations.ordinal: 2.0,

@@ -1,11 +1,12 @@
-"""Whether the one thing that is there is a cat, and whether the biggest one is red or blue."""
+"""Whether the one thing there is a cat, whether the biggest is red or blue, how many animals there are."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
-from kestrel_tools.things.language import choices, facts, spelling
-from tests.thing_scenes import answers, at, made, scene_of
+from kestrel_tools.things.language import choices, facts, print_facts, spelling
+from tests.thing_scenes import answers, at, line, made, scene_of
 
 
 @pytest.fixture(autouse=True)
@@ -21,6 +22,21 @@ def test_whether_the_one_thing_is_something() -> None:
     assert answers(facts.is_this, cat, r"^Is (this|it|that) a dog\b", 4000) == {"no"}
     two = scene_of(at("cat", 0.2, 0.5), at("dog", 0.8, 0.5))
     assert answers(facts.is_this, two, "") == set(), "which of them?"
+
+
+def test_several_sorts_of_a_kind_are_counted_together() -> None:
+    zoo = scene_of(at("dog", 0.1, 0.5), at("cat", 0.4, 0.5), at("dog", 0.7, 0.5), at("car", 0.9, 0.5))
+    assert answers(facts.count_of_kind, zoo, "animals") == {"3"}
+    assert answers(facts.count_of_kind, zoo, "vehicles") == set(), "there is one sort of them"
+
+
+def test_the_number_of_a_percentage_is_its_digits() -> None:
+    sale = replace(scene_of(), lines=(line("25%", 0.5, 0.5, (0, 0, 0)), line("SALE", 0.5, 0.8, (0, 0, 0))))
+    assert answers(print_facts.figure, sale, "percent") == {"25%"}
+    assert answers(print_facts.figure, sale, "number") == {"25"}
+    room = replace(sale, lines=(line("No. 7", 0.5, 0.5, (0, 0, 0)),))
+    assert answers(print_facts.figure, room, "") == {"7"}
+    assert answers(print_facts.figure, replace(sale, lines=(*sale.lines, *room.lines)), "") == set(), "which?"
 
 
 def test_the_most_outstanding_is_one_of_two() -> None:

@@ -21,6 +21,7 @@ MAKERS: dict[Maker, float] = {
     facts.listing: 2.2,
     facts.kind_of: 0.6,
     facts.count: 5.5,
+    facts.count_of_kind: 0.4,
     facts.presence: 1.8,
     facts.presence_of_two: 0.4,
     facts.is_this: 1.5,

@@ -53,7 +53,17 @@ def kind_of(rng: Random, scene: Scene) -> Fact | None:
 
 
 def count(rng: Random, scene: Scene) -> Fact:
-    found = _counted(rng, scene)
+    return _how_many(rng, _counted(rng, scene))
+
+
+def count_of_kind(rng: Random, scene: Scene) -> Fact | None:
+    """How many animals there are, where these are dogs and cats."""
+    kinds = [kind for item in scene.items for kind in item.known_as.kinds]
+    found = of_kind(scene, rng.choice(kinds)) if kinds else None
+    return _how_many(rng, found) if found and len({item.noun for item in found.items}) > 1 else None
+
+
+def _how_many(rng: Random, found: Wanted) -> Fact:
     number, words = len(found.items), found.many
     sentence = f"There is 1 {found.one}." if number == 1 else f"There are {number or 'no'} {words}."
     if is_plural(found.one) or " and " in words:

@@ -156,7 +156,7 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
         "What percentage do you see?",
     ),
 }  # fmt: skip
-PATTERNS = {"number": r"\d+|No\. \d+", "price": r"\$.*", "time": r"\d+:\d+", "percentage": r"\d+%"}
+PATTERNS = {"number": r"(?:No\. )?(\d+)%?", "price": r"\$.*", "time": r"\d+:\d+", "percentage": r"\d+%"}
 APART = 0.08  # of the picture, between two lines of which one is the upper
 
 
@@ -278,13 +278,16 @@ def _unlike(rng: Random, text: str) -> str:
 
 def figure(rng: Random, scene: Scene) -> Fact | None:
     """The number, price, time or percentage, where one line is of that sort."""
-    for sort, pattern in PATTERNS.items():
-        found = [line for line in scene.lines if re.fullmatch(pattern, line.text)]
-        digits = [line for line in scene.lines if any(letter.isdigit() for letter in line.text)]
-        if len(found) == 1 and len(digits) == 1:
-            text = found[0].text.removeprefix("No. ")
-            return Fact("read part", asked(rng, sort), text, evidence=(("the text", (found[0],)),))
-    return None
+    digits = [line for line in scene.lines if any(letter.isdigit() for letter in line.text)]
+    if len(digits) != 1:
+        return None
+    [line] = digits
+    matches = ((sort, re.fullmatch(pattern, line.text)) for sort, pattern in PATTERNS.items())
+    sorts = [(sort, match[match.re.groups]) for sort, match in matches if match]
+    if not sorts:
+        return None
+    sort, text = rng.choice(sorts)  # 25% is a percentage, and its number is 25
+    return Fact("read part", asked(rng, sort), text, evidence=(("the text", (line,)),))
 
 
 def numbered(rng: Random, scene: Scene) -> Fact | None:
