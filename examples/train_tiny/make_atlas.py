@@ -1,8 +1,8 @@
 """Makes the drawings of things and letters: `python -m examples.train_tiny.make_atlas`.
 
-Fetches emoji sets and typefaces with free licences through `npm pack` (so npm must be there, and reach a
-registry), draws each icon and letter once, and writes a file for each set and font to `build/atlas`, a few MB
-in all. A machine without a network takes that folder from another one.
+Fetches emoji sets and typefaces with free licences through `npm pack` and clip art through `apt-get download`
+(so both must be there, and reach a registry), draws each icon and letter once, and writes a file for each set
+and font to `build/atlas`, a few MB in all. A machine without a network takes that folder from another one.
 """
 
 import argparse
@@ -33,6 +33,7 @@ from kestrel_tools.things.atlas import (
 from kestrel_tools.things.colour import main_colour
 from kestrel_tools.things.names import Noun, nouns
 
+from .clip_art import clip_art
 from .line_art import filled
 from .outline import anchor_of, hull_of, outline_of
 from .typeface import Typeface
@@ -126,6 +127,7 @@ SETS = {
     "twemoji": Source("1.2.5", "CC-BY-4.0", "Twemoji, Twitter and other contributors"),
     "openmoji": Source("1.2.29", "CC-BY-SA-4.0", "OpenMoji, its authors"),
 }
+CLIP_ART = "openclipart"  # in the public domain
 FONT_VERSION = "5.3.0"
 FONTS = {
     "roboto": (400, 700),
@@ -174,6 +176,8 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=[], help="sets or fonts to make; all without")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
+    if not options.only or CLIP_ART in options.only:
+        write(draw_set(CLIP_ART, list(clip_art(SPRITE, PADDING))), options.out / f"things-{CLIP_ART}.npz")
     for name, source in SETS.items():
         if not options.only or name in options.only:
             icons = icons_of(name)

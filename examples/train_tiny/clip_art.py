@@ -1,0 +1,65 @@
+"""Drawings by many hands: the Open Clip Art Library as Debian has it, in the public domain.
+
+Emoji and icons of one set look alike, however many sets there are. `clip_art.json` names, for each thing, the
+drawings that show it alone and on nothing else; they were chosen by looking at them.
+"""
+
+import json
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyvips
+from numpy.typing import NDArray
+
+CHOSEN = Path(__file__).with_name("clip_art.json")
+PACKAGE = "openclipart-svg"
+INSIDE = "usr/share/openclipart/svg"  # the package
+DPI = 96  # lengths in points were written for screens; with fewer the page cuts its drawing off
+OPAQUE = 110  # alpha from which a pixel belongs to the drawing
+
+
+def clip_art(pixels: int, padding: int) -> Iterator[tuple[str, NDArray[np.uint8]]]:
+    """Names of things and their drawings; needs `apt-get`, and a registry that it knows."""
+    with tempfile.TemporaryDirectory() as folder:
+        fetch = ["apt-get", "download", "--quiet", PACKAGE]
+        subprocess.run(fetch, check=True, cwd=folder, stdout=subprocess.DEVNULL)
+        [archive] = Path(folder).glob("*.deb")
+        subprocess.run(["dpkg-deb", "-x", str(archive), folder], check=True)
+        for thing, names in json.loads(CHOSEN.read_text(encoding="utf-8")).items():
+            for name in names:
+                yield thing, draw_file(Path(folder, INSIDE, f"{name}.svg"), pixels, padding)
+
+
+def draw_file(path: Path, pixels: int, padding: int) -> NDArray[np.uint8]:
+    """[pixels, pixels, 4], colours times alpha: what is drawn, as large as it fits and in the middle."""
+    svg, within = path.read_bytes(), pixels - 2 * padding
+    page = _drawn(svg, 1.0)
+    rough = _cut(_drawn(svg, 2 * pixels / max(page.shape[:2])))
+    scale = 2 * pixels / max(page.shape[:2]) * within / max(rough.shape[:2])
+    drawn = _cut(_drawn(svg, scale))[:within, :within]
+    alpha = drawn[..., 3:].astype(np.float32) / 255
+    whole = np.concatenate((np.rint(drawn[..., :3] * alpha).astype(np.uint8), drawn[..., 3:]), axis=-1)
+    height, width = whole.shape[:2]
+    top, left = (pixels - height) // 2, (pixels - width) // 2
+    sprite = np.zeros((pixels, pixels, 4), np.uint8)
+    sprite[top : top + height, left : left + width] = whole
+    return sprite
+
+
+def _drawn(svg: bytes, scale: float) -> NDArray[np.uint8]:
+    """[height, width, 4]; colours are not yet times alpha."""
+    # `intake.images` blocks this loader: libvips does not trust it with files of strangers.
+    pyvips.operation_block_set("VipsForeignLoadSvg", False)
+    try:
+        drawn: NDArray[np.uint8] = pyvips.Image.svgload_buffer(svg, dpi=DPI, scale=scale).numpy()
+    finally:
+        pyvips.operation_block_set("VipsForeignLoadSvg", True)
+    return drawn
+
+
+def _cut(drawn: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    ys, xs = np.nonzero(drawn[..., 3] >= OPAQUE)
+    return drawn[ys.min() : ys.max() + 1, xs.min() : xs.max() + 1]
