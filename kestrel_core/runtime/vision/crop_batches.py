@@ -277,13 +277,14 @@ class CropBatches:
         self._features[:size] = self._encode(self._uploads.crops[:size])
 
     def _encode_in_parts(self, crops: Tensor) -> Tensor:
-        """Through the first rows, which the graphs have: nothing else takes memory."""
-        done = []
-        for part in crops.to(self._device).split(self._at_once):
+        """Through the first rows, which the graphs have: only what goes in and comes out takes memory."""
+        done = self._features.new_empty(len(crops), *self._features.shape[1:])
+        parts = crops.to(self._device).split(self._at_once)
+        for part, features in zip(parts, done.split(self._at_once), strict=True):
             self._uploads.crops[: len(part)] = part
             self._run_batch(len(part))
-            done.append(self._features[: len(part)].clone())
-        return torch.cat(done)
+            features.copy_(self._features[: len(part)])
+        return done
 
     def _project(self, features: Tensor, tilings: Sequence[tuple[int, int]]) -> Tensor:
         embeddings: Tensor = self._vision.proj_mlp(self._mosaic(features, tilings))
