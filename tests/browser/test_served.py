@@ -13,10 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from adapter_folder import save_peft
 
 from kestrel_core.intake.models import DEMO, MODELS
-from kestrel_core.moondream.checkpoint.weights import load_config
 
 pytestmark = [pytest.mark.browser, pytest.mark.triton]
 
@@ -30,12 +28,12 @@ Visit = Callable[..., Any]
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     from triton_server import served
 
-    log, adapters = tmp_path_factory.mktemp("served") / "log", tmp_path_factory.mktemp("adapters")
+    log = tmp_path_factory.mktemp("served") / "log"
     own = f"{ROOT}/examples/custom_skill.py:Count"
     folder = MODELS[DEMO].folder
     assert folder is not None
-    save_peft(adapters / "strange", load_config(folder, None).text, 1, lora_alpha=8)
-    with served(log, "--demo", gateway=True, KESTREL_SKILLS=own, KESTREL_ADAPTERS=str(adapters)) as server:
+    adapters = str(folder / "adapters")
+    with served(log, "--demo", gateway=True, KESTREL_SKILLS=own, KESTREL_ADAPTERS=adapters) as server:
         yield f"http://localhost:{server.port}/"
 
 
@@ -135,7 +133,7 @@ def count(visitor: Any) -> None:
 
 
 def ask_adapter(visitor: Any) -> None:
-    visitor.page.select_option("#adapter", "strange")
+    visitor.page.select_option("#adapter", "french")
     visitor.ask("query", "What color is the star?", temperature=0, max_tokens=8)
 
 
@@ -143,8 +141,8 @@ def ask_adapter(visitor: Any) -> None:
 def test_copied_code_asks_the_adapter_that_was_chosen(
     snippets: dict[str, dict[str, str]], language: str
 ) -> None:
-    answer = snippets["adapted"]["answer"].strip()
-    assert answer not in ("", "green")
+    answer = snippets["adapted"]["answer"]
+    assert answer == "vert", "not green, as the model alone says"
     assert answer in said(ran(snippets["adapted"][language], language))
 
 
