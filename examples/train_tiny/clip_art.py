@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import pyvips
 from numpy.typing import NDArray
+
+from .svg import OPAQUE, rasterise, times_alpha
 
 CHOSEN = Path(__file__).with_name("clip_art.json")
 PACKAGE = "openclipart-svg"
 INSIDE = "usr/share/openclipart/svg"  # the package
 DPI = 96  # lengths in points were written for screens; with fewer the page cuts its drawing off
-OPAQUE = 110  # alpha from which a pixel belongs to the drawing
 
 
 def clip_art(pixels: int, padding: int) -> Iterator[tuple[str, NDArray[np.uint8]]]:
@@ -36,28 +36,14 @@ def clip_art(pixels: int, padding: int) -> Iterator[tuple[str, NDArray[np.uint8]
 def draw_file(path: Path, pixels: int, padding: int) -> NDArray[np.uint8]:
     """[pixels, pixels, 4], colours times alpha: what is drawn, as large as it fits and in the middle."""
     svg, within = path.read_bytes(), pixels - 2 * padding
-    page = _drawn(svg, 1.0)
-    rough = _cut(_drawn(svg, 2 * pixels / max(page.shape[:2])))
-    scale = 2 * pixels / max(page.shape[:2]) * within / max(rough.shape[:2])
-    drawn = _cut(_drawn(svg, scale))[:within, :within]
-    alpha = drawn[..., 3:].astype(np.float32) / 255
-    whole = np.concatenate((np.rint(drawn[..., :3] * alpha).astype(np.uint8), drawn[..., 3:]), axis=-1)
+    scale = 2 * pixels / max(rasterise(svg, dpi=DPI).shape[:2])
+    scale *= within / max(_cut(rasterise(svg, dpi=DPI, scale=scale)).shape[:2])
+    whole = times_alpha(_cut(rasterise(svg, dpi=DPI, scale=scale))[:within, :within])
     height, width = whole.shape[:2]
     top, left = (pixels - height) // 2, (pixels - width) // 2
     sprite = np.zeros((pixels, pixels, 4), np.uint8)
     sprite[top : top + height, left : left + width] = whole
     return sprite
-
-
-def _drawn(svg: bytes, scale: float) -> NDArray[np.uint8]:
-    """[height, width, 4]; colours are not yet times alpha."""
-    # `intake.images` blocks this loader: libvips does not trust it with files of strangers.
-    pyvips.operation_block_set("VipsForeignLoadSvg", False)
-    try:
-        drawn: NDArray[np.uint8] = pyvips.Image.svgload_buffer(svg, dpi=DPI, scale=scale).numpy()
-    finally:
-        pyvips.operation_block_set("VipsForeignLoadSvg", True)
-    return drawn
 
 
 def _cut(drawn: NDArray[np.uint8]) -> NDArray[np.uint8]:

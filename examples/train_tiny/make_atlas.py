@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pyvips
 from numpy.typing import NDArray
 
 from kestrel_tools.things.atlas import (
@@ -36,6 +35,7 @@ from kestrel_tools.things.names import Noun, nouns
 from .clip_art import clip_art
 from .line_art import filled
 from .outline import anchor_of, hull_of, outline_of
+from .svg import OPAQUE, rasterise, times_alpha
 from .typeface import Typeface
 
 
@@ -165,7 +165,6 @@ FONTS = {
 
 LARGE = 192  # pixels of the first drawing, which shows how much of it is empty
 PADDING = 2  # pixels around a sprite
-OPAQUE = 110  # alpha from which a pixel belongs to the drawing
 EM = 35.0  # pixels in a letter's cell that a font's em takes
 LEAST_PIXELS = 200  # of a drawing; an icon with fewer is broken
 
@@ -308,7 +307,7 @@ def draw_icon(body: str, width: float, height: float, pixels: int = SPRITE) -> N
     view = f'viewBox="0 0 {width} {height}"'
     large = rasterise(
         f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
-        f'width="{LARGE}" height="{LARGE}" {view} color="#222222">{body}</svg>'
+        f'width="{LARGE}" height="{LARGE}" {view} color="#222222">{body}</svg>'.encode()
     )
     ys, xs = np.nonzero(large[..., 3] >= OPAQUE)
     # Cut to what is drawn, so that a size means the same in every set.
@@ -321,10 +320,9 @@ def draw_icon(body: str, width: float, height: float, pixels: int = SPRITE) -> N
     box = f"{x} {y} {side_units} {side_units}"
     drawn = rasterise(
         f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
-        f'width="{pixels}" height="{pixels}" viewBox="{box}" color="#222222">{body}</svg>'
+        f'width="{pixels}" height="{pixels}" viewBox="{box}" color="#222222">{body}</svg>'.encode()
     )
-    alpha = drawn[..., 3:].astype(np.float32) / 255
-    return np.concatenate((np.rint(drawn[..., :3] * alpha).astype(np.uint8), drawn[..., 3:]), axis=-1)
+    return times_alpha(drawn)
 
 
 def draw_font(name: str, faces: list[Typeface]) -> Fonts:
@@ -339,23 +337,12 @@ def draw_font(name: str, faces: list[Typeface]) -> Fonts:
                 continue
             drawn = rasterise(
                 f'<svg xmlns="http://www.w3.org/2000/svg" width="{LETTER}" height="{LETTER}">'
-                f'<path d="{path}"/></svg>'
+                f'<path d="{path}"/></svg>'.encode()
             )[..., 3]
             pixels[row, at] = drawn
             ys, xs = np.nonzero(drawn >= OPAQUE)
             inks[row, at] = xs.min(), ys.min(), xs.max() + 1, ys.max() + 1
     return Fonts((name,) * len(faces), pixels, advances, inks)
-
-
-def rasterise(svg: str) -> NDArray[np.uint8]:
-    """[height, width, 4]; colours are not yet times alpha."""
-    # `intake.images` blocks this loader: libvips does not trust it with files of strangers.
-    pyvips.operation_block_set("VipsForeignLoadSvg", False)
-    try:
-        pixels: NDArray[np.uint8] = pyvips.Image.svgload_buffer(svg.encode(), unlimited=True).numpy()
-    finally:
-        pyvips.operation_block_set("VipsForeignLoadSvg", True)
-    return pixels
 
 
 def write(drawn: Sprites | Fonts, path: Path) -> None:

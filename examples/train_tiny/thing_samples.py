@@ -12,8 +12,9 @@ import pyvips
 
 from kestrel_tools.things.names import by_name
 
-from .make_atlas import FONT_VERSION, Icons, Package, icons_of, rasterise
+from .make_atlas import FONT_VERSION, Icons, Package, icons_of
 from .samples import SAMPLES
+from .svg import rasterise
 from .typeface import Typeface
 
 SIZE = (640, 480)
@@ -145,7 +146,7 @@ def main() -> None:
         parts += [print_svg(words, face) for words in sample.prints]
         pixels = rasterise(
             f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
-            f'width="{SIZE[0]}" height="{SIZE[1]}">{sample.ground}{"".join(parts)}</svg>'
+            f'width="{SIZE[0]}" height="{SIZE[1]}">{sample.ground}{"".join(parts)}</svg>'.encode()
         )
         write(SAMPLES / name, pixels[..., :3])
 
