@@ -242,6 +242,8 @@ def no_adapters(
 
 def adapting(adapt: Adapt, some: Tensor) -> Adapt:
     """The same for some of the tokens alone, of which `tokens` are counted then."""
+    if adapt is no_adapters:
+        return adapt
 
     def adapt_some(
         target: Target, x: Tensor, y: Tensor, tokens: Tensor | None = None, expert: int = 0

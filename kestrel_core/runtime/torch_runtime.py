@@ -79,7 +79,8 @@ class TorchRuntime:
         if plan.encodes:
             self.encode_image.encode_ahead(plan.encodes)
         batch = make_batch(plan.spans, self._last, self._model, self._kv_cache, self.encode_image)
-        attend = SdpaAttention(self._kv_cache, batch.spans, batch.starts, batch.cells)
+        last_layer = self._model.config.text.n_layers - 1
+        attend = SdpaAttention(self._kv_cache, batch.spans, batch.starts, batch.cells, last_layer)
         adapters = plain_rows(batch.spans, self._stacks)
         rows = [
             (span, start + span.stop - span.start - 1)

@@ -10,8 +10,10 @@ from kestrel_core.moondream.ops import plain
 from kestrel_tools.parity.rounding import RoundedProducts
 
 
-def experts(num_experts: int = 7, per_token: int = 3, seed: int = 0) -> tuple[MoE, TextConfig]:
-    moe = MoEConfig(num_experts, start_layer=0, experts_per_token=per_token, expert_inner_dim=5)
+def experts(
+    num_experts: int = 7, per_token: int = 3, seed: int = 0, inner: int = 5
+) -> tuple[MoE, TextConfig]:
+    moe = MoEConfig(num_experts, start_layer=0, experts_per_token=per_token, expert_inner_dim=inner)
     config = tiny_config(3, moe=moe)
     block = tiny_model(config, seed).text.blocks[0]
     assert isinstance(block.mlp, MoE)
@@ -47,15 +49,17 @@ def test_experts_are_listed_best_first_with_weights_that_add_up_to_one() -> None
     torch.testing.assert_close(weights.sum(-1), torch.ones(20))
 
 
-def test_experts_nobody_asked_for_are_not_computed() -> None:
-    mlp, _ = experts()
+@pytest.mark.parametrize("at_once", [False, True])
+def test_experts_nobody_asked_for_are_not_computed(at_once: bool) -> None:
+    mlp, _ = experts(inner=8)
     x = inputs(2)
-    before, asked = mlp(x), mlp.route(x)[0].unique()
-    idle = [e for e in range(7) if e not in asked.tolist()]
-    assert idle
-    mlp.fc1.weight[idle] = torch.nan
-    mlp.fc2.weight[idle] = torch.nan
-    assert torch.equal(mlp(x), before)
+    with torch.set_grad_enabled(not at_once):
+        before, asked = mlp(x), mlp.route(x)[0].unique()
+        idle = [e for e in range(7) if e not in asked.tolist()]
+        assert idle
+        mlp.fc1.weight[idle] = torch.nan
+        mlp.fc2.weight[idle] = torch.nan
+        assert torch.equal(mlp(x), before)
 
 
 def test_a_token_does_not_depend_on_its_neighbours() -> None:
@@ -87,3 +91,19 @@ def test_grouped_by_expert_they_give_the_same(count: int, num_experts: int, per_
     mlp, _ = experts(num_experts, per_token)
     x = inputs(count)
     torch.testing.assert_close(grouped(mlp, x), mlp(x), atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("count", [1, 2, 61])
+@pytest.mark.parametrize(("num_experts", "per_token"), [(7, 3), (4, 4), (1, 1)])
+def test_all_experts_in_one_call_give_the_same(count: int, num_experts: int, per_token: int) -> None:
+    mlp, _ = experts(num_experts, per_token, inner=8)
+    calls: list[Tensor | int] = []
+    for layer in (mlp.fc1, mlp.fc2):
+        layer.register_forward_pre_hook(lambda _, given: calls.append(given[1]))
+    x = torch.randn(count, 32)
+    with torch.inference_mode():
+        at_once = mlp(x)
+    assert [type(of) for of in calls] == [Tensor, Tensor]
+    calls.clear()
+    torch.testing.assert_close(at_once, mlp(x), atol=1e-6, rtol=1e-5)  # with gradients: one after the other
+    assert {type(of) for of in calls} == {int}

@@ -18,10 +18,19 @@ class SdpaAttention:
     """An `Attend` for one step."""
 
     def __init__(
-        self, kv_cache: KVCache, spans: Sequence[Span], starts: Sequence[int], cells: Sequence[Tensor]
+        self,
+        kv_cache: KVCache,
+        spans: Sequence[Span],
+        starts: Sequence[int],
+        cells: Sequence[Tensor],
+        last_layer: int | None = None,
     ) -> None:
-        """`starts`: each span's first token. `cells`: of its sequence up to its end, the keys it may see."""
+        """`starts`: each span's first token. `cells`: of its sequence up to its end, the keys it may see.
+
+        `last_layer`: where spans without a readout are not computed, since nobody reads what they get there.
+        """
         self._kv_cache = kv_cache
+        self._last_layer = last_layer
         self._new_cells = torch.cat([known[span.start :] for span, known in zip(spans, cells, strict=True)])
         masks = [self._mask(span) for span in spans]
         self._spans = list(zip(spans, starts, cells, masks, strict=True))
@@ -30,8 +39,11 @@ class SdpaAttention:
         self._kv_cache.store(layer, self._new_cells, k, v)
         out = torch.empty_like(q)
         for span, start, cells, mask in self._spans:
+            if layer == self._last_layer and span.readout is None:
+                continue
             rows = slice(start, start + span.stop - span.start)
-            keys, values = self._kv_cache.load(layer, cells)
+            is_whole = span.start == 0 and not self._kv_cache.is_float8  # then all that it sees is at hand
+            keys, values = (k[rows], v[rows]) if is_whole else self._kv_cache.load(layer, cells)
             out[rows] = F.scaled_dot_product_attention(
                 q[rows].transpose(0, 1)[None],  # [1, heads, tokens, head_dim]
                 keys.transpose(0, 1)[None],
