@@ -1,7 +1,7 @@
 """Gives a checkpoint another text block: `python -m examples.train_tiny.grow FOLDER --at 4 --out FOLDER`.
 
-The new block adds nothing to its input at first, since its last products are zero; so the checkpoint answers as
-before, and a training goes on from there with `--resume`.
+The new block adds nothing to its input at first, since its last products are zero. So the checkpoint answers
+as before, and a training goes on from there with `--resume`.
 """
 
 import argparse
@@ -27,9 +27,13 @@ def grow(before: Path, at: int, out: Path, config: MoondreamConfig = MOONDREAM_T
     weights = {name.removeprefix("model."): tensor for name, tensor in load_file(before / WEIGHTS).items()}
     blocks = 1 + max(int(found[0]) for name in weights if (found := BLOCK.search(name)))
     if blocks + 1 != config.text.n_layers or not 0 <= at <= blocks:
-        raise SystemExit(f"{before} has {blocks} text blocks: no block {at} makes {config.text.n_layers} of them")
+        raise SystemExit(
+            f"{before} has {blocks} text blocks: no block {at} makes {config.text.n_layers} of them"
+        )
     moved = {BLOCK.sub(lambda n: str(int(n[0]) + (int(n[0]) >= at)), name): w for name, w in weights.items()}
     model = network.new_model(config, torch.device("cpu"), seed=blocks)
+    if not moved.keys() <= dict(model.named_parameters()).keys():
+        raise SystemExit(f"a block {at} makes a dense block one of experts; those come after the dense ones")
     for name, parameter in model.named_parameters():
         if name in moved:
             parameter.copy_(moved[name])

@@ -12,7 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from examples.train_tiny import average, checkpoints, export, network, things_batches, train
+from examples.train_tiny import average, checkpoints, export, grow, network, things_batches, train
 from examples.train_tiny.batches import LENGTH, fill, filled
 from examples.train_tiny.teacher import Teacher
 from examples.train_tiny.things_batches import LONGEST, ORDER, draw_task, named_loosely, new_scene
@@ -186,3 +186,25 @@ def test_a_checkpoint_is_made_again_from_halves_that_travelled(tmp_path: Path) -
     assert made.keys() == kept.keys()
     for name, weight in made.items():
         torch.testing.assert_close(weight, kept[name], rtol=2**-7, atol=1e-4)
+
+
+def test_a_grown_checkpoint_answers_as_before(tmp_path: Path) -> None:
+    sizes = [replace(MOONDREAM_TINY, text=replace(MOONDREAM_TINY.text, n_layers=n)) for n in (3, 4)]
+    before = network.new_model(sizes[0], torch.device("cpu"), 0)
+    (tmp_path / "before").mkdir()
+    checkpoints.save(before, tmp_path / "before", 5)
+    grow.grow(tmp_path / "before", 2, tmp_path / "grown", sizes[1])
+    after = network.new_model(sizes[1], torch.device("cpu"), 1)
+    checkpoints.resume(after, tmp_path / "grown")
+    assert checkpoints.trained_steps(tmp_path / "grown") == 5
+    with torch.no_grad():
+        for parameter in before.parameters():
+            parameter.copy_(parameter.bfloat16())  # as it was saved
+        x, positions = torch.randn(9, MOONDREAM_TINY.text.dim), torch.arange(9)
+        answers = [model.text(x, positions, lambda layer, q, k, v: q + v) for model in (before, after)]
+    assert torch.equal(*answers)
+    new = after.get_parameter("text.blocks.2.attn.qkv.weight")
+    assert new.abs().sum() > 0, "it can be trained"
+    for at, told in ((1, "makes a dense block one of experts"), (4, "has 3 text blocks: no block 4 makes 4")):
+        with pytest.raises(SystemExit, match=told):
+            grow.grow(tmp_path / "before", at, tmp_path / "grown", sizes[1])
