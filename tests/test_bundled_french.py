@@ -78,7 +78,7 @@ def test_it_is_the_adapter_that_comes_along() -> None:
         ("shapes", "Is there a purple heart?", "yes", "oui"),
         ("sign", "What does the text say?", "OPEN", "OPEN"),
         ("sign", "What is the leftmost shape?", "red heart", "un coeur"),
-        ("sign", "Where is the heart?", "bottom left", "bas gauche"),
+        ("sign", "Where is the ring?", "bottom right", "bas droite"),
     ],
 )
 def test_the_same_question_is_answered_in_either_language(
