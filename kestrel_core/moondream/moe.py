@@ -26,8 +26,10 @@ def can_group(experts: nn.Module, rows: Tensor) -> bool:
     """Whether one call for all experts gives the same numbers as one for each.
 
     On a CPU it is the same loop of products, without the time that Python takes for it. Rows have to be whole
-    units of 16 bytes.
+    units of 16 bytes, and older versions of torch do not have it.
     """
+    if not hasattr(F, "grouped_mm"):
+        return False
     is_plain = isinstance(experts, Experts) and rows.device.type == "cpu" and rows.dtype == torch.float32
     return is_plain and rows.shape[1] % 4 == 0 and not torch.is_grad_enabled()
 

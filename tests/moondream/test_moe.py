@@ -107,3 +107,12 @@ def test_all_experts_in_one_call_give_the_same(count: int, num_experts: int, per
     calls.clear()
     torch.testing.assert_close(at_once, mlp(x), atol=1e-6, rtol=1e-5)  # with gradients: one after the other
     assert {type(of) for of in calls} == {int}
+
+
+def test_without_that_call_they_are_computed_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    mlp, _ = experts(inner=8)
+    x = torch.randn(9, 32)
+    with torch.inference_mode():
+        at_once = mlp(x)
+        monkeypatch.delattr(torch.nn.functional, "grouped_mm")
+        torch.testing.assert_close(mlp(x), at_once, atol=1e-6, rtol=1e-5)
