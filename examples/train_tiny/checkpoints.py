@@ -53,8 +53,12 @@ def trained_steps(folder: Path) -> int:
         return int((file.metadata() or {}).get("steps", 0))
 
 
+def weights_of(folder: Path) -> dict[str, Tensor]:
+    """By the network's own names."""
+    parts = [load_file(path) for path in _to_go_on_from(folder)]
+    return {name.removeprefix("model."): tensor for part in parts for name, tensor in part.items()}
+
+
 @torch.no_grad()
 def resume(model: Moondream, folder: Path) -> None:
-    parts = [load_file(path) for path in _to_go_on_from(folder)]
-    weights = {name.removeprefix("model."): tensor for part in parts for name, tensor in part.items()}
-    model.load_state_dict(weights)
+    model.load_state_dict(weights_of(folder))

@@ -9,14 +9,11 @@ import re
 from pathlib import Path
 
 import torch
-from safetensors import safe_open
-from safetensors.torch import load_file
 
 from kestrel_core.moondream.config import MOONDREAM_TINY, MoondreamConfig
 
 from . import checkpoints, network
 
-WEIGHTS = "model.safetensors"
 BLOCK = re.compile(r"(?<=^text\.blocks\.)\d+")
 LAST_PRODUCTS = ("attn.proj.weight", "mlp.fc2.weight")
 
@@ -24,7 +21,7 @@ LAST_PRODUCTS = ("attn.proj.weight", "mlp.fc2.weight")
 @torch.no_grad()
 def grow(before: Path, at: int, out: Path, config: MoondreamConfig = MOONDREAM_TINY) -> None:
     """`config` has one text block more than the checkpoint, and `at` is the new one's number."""
-    weights = {name.removeprefix("model."): tensor for name, tensor in load_file(before / WEIGHTS).items()}
+    weights = checkpoints.weights_of(before)
     blocks = 1 + max(int(found[0]) for name in weights if (found := BLOCK.search(name)))
     if blocks + 1 != config.text.n_layers or not 0 <= at <= blocks:
         raise SystemExit(
@@ -39,15 +36,13 @@ def grow(before: Path, at: int, out: Path, config: MoondreamConfig = MOONDREAM_T
             parameter.copy_(moved[name])
         elif name.endswith(LAST_PRODUCTS):
             parameter.zero_()
-    with safe_open(before / WEIGHTS, "pt") as opened:
-        steps = int((opened.metadata() or {}).get("steps", 0))
     out.mkdir(parents=True, exist_ok=True)
-    checkpoints.save(model, out, steps)
+    checkpoints.save(model, out, checkpoints.trained_steps(before))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("before", type=Path, help="a folder with model.safetensors, of one block less")
+    parser.add_argument("before", type=Path, help="a checkpoint or a training, of one block less")
     parser.add_argument("--at", type=int, required=True, help="number of the new block, from 0")
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
