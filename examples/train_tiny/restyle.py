@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from kestrel_tools.things.atlas import ARRAYS, SPRITE, Sprites
 from kestrel_tools.things.colour import main_colour
 
-COPIES = 3  # of each sprite
+COPIES = 5  # of each sprite
 INKED, SHADED, FLAT = 0.5, 0.6, 0.4  # of the copies
 OUTLINED, TWO_TONE = 0.1, 0.08  # of the copies, which have no colours
 INK = 0.1  # how bright the lines are

@@ -92,16 +92,16 @@ MOST_OUTLINED = 5
 
 
 @cache
-def training_atlas(folder: Path) -> Atlas:
-    """Opened once, before workers are forked, which then share it."""
+def training_atlas(folder: Path, seed: int) -> Atlas:
+    """Opened once, before workers are forked, which then share it. Each seed has other styles."""
     seen = open_atlas(folder).part("things")
-    return Atlas(with_other_styles(seen.sprites), seen.fonts)
+    return Atlas(with_other_styles(seen.sprites, seed=seed), seen.fonts)
 
 
 def make_batch(
     step: int, seed: int, size: int, config: MoondreamConfig, teacher: Teacher, folder: Path
 ) -> Batch:
-    rng, atlas = Random(f"things {seed} {step}"), training_atlas(folder)
+    rng, atlas = Random(f"things {seed} {step}"), training_atlas(folder, seed)
     easy = rng.random() > step / EASY_STEPS
     tiling = (1, 1) if easy else draw_tiling(rng)
     zoom = rng.choices((1.0, 0.7, 1.25), (70, 24, 6))[0]

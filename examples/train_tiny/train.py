@@ -64,7 +64,9 @@ def main() -> None:
         flush=True,
     )
     muon = options.optimizer == "muon"
-    trainer = Trainer(model, options.batch, options.lr, muon, options.compile, world, options.ema)
+    trainer = Trainer(
+        model, options.batch, options.lr, muon, options.compile, world, options.ema, options.seed
+    )
     trainer.draw_sheet(first, out / "scenes.png")
     if options.compile:
         trainer.warm_up(first)

@@ -29,6 +29,7 @@ class Trainer:
         compiled: bool = False,
         world: World = SHAPES,
         ema: float = 0.0,
+        seed: int = 0,
     ) -> None:
         self.model, self.lr, self.world = model, lr, world
         self.device = model.text.wte.device
@@ -46,7 +47,7 @@ class Trainer:
             betas=(0.9, 0.98),
             fused=on_cuda,
         )
-        self._painter = world.painter(self.device, compiled)
+        self._painter = world.painter(self.device, compiled, seed)
         self._wear: Callable[..., Tensor] = camera.wear
         self._features: Callable[..., Tensor] = network.features
         self._decode: Callable[..., Tensor] = _decode

@@ -29,12 +29,12 @@ class Painter(Protocol):
 class World:
     easy_steps: int
     make: Callable[..., Batch]  # step, seed, size, config, teacher
-    painter: Callable[[torch.device, bool], Painter]
-    open: Callable[[], object] = lambda: None  # what all worker processes share
+    painter: Callable[[torch.device, bool, int], Painter]  # device, compiled, seed
+    open: Callable[[int], object] = lambda seed: None  # what all worker processes share
 
     def maker(self, seed: int, size: int) -> Callable[[int], Batch]:
         """Makes the batch of a step. Worker processes take it along."""
-        self.open()
+        self.open(seed)
         teacher = Teacher(MOONDREAM_TINY.tokenizer, Words())
         return partial(self.make, seed=seed, size=size, config=MOONDREAM_TINY, teacher=teacher)
 
@@ -42,8 +42,8 @@ class World:
 class BothPainters:
     """Draws batches of the wider world, and those of the small world that are among them."""
 
-    def __init__(self, device: torch.device, compiled: bool) -> None:
-        self._things = paint.Painter(things_batches.training_atlas(FOLDER), device, compiled)
+    def __init__(self, device: torch.device, compiled: bool, seed: int) -> None:
+        self._things = paint.Painter(things_batches.training_atlas(FOLDER, seed), device, compiled)
         self._shapes = render.Painter(compiled)
 
     def draw(
@@ -56,7 +56,7 @@ class BothPainters:
 SHAPES = World(
     batches.EASY_STEPS,
     batches.make_batch,
-    lambda device, compiled: render.Painter(compiled),
+    lambda device, compiled, seed: render.Painter(compiled),
 )
 THINGS = World(
     things_batches.EASY_STEPS,
