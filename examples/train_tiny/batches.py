@@ -39,8 +39,9 @@ TALK_LENGTH = 64
 # of what is listed and counted all is wrong with one thing overlooked, and places are seldom asked for.
 COUNTED = {
     **dict.fromkeys(("beside", "between", "nearest", "all beside", "text colour"), 3.0),
-    **dict.fromkeys(("read", "chart ", "relation", "reason count"), 2.0),
-    **dict.fromkeys(("caption", "describe", "list", "count"), 1.5),
+    "count": 2.5,
+    **dict.fromkeys(("read", "chart ", "relation", "reason count", "list"), 2.0),
+    **dict.fromkeys(("caption", "describe"), 1.5),
 }
 REPLACED = 10**9  # steps that no training reaches: where the batches come from that replace others
 AHEAD = 2000  # batches of 2 MB that may wait: what is made while the trainer compiles

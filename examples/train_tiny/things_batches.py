@@ -26,7 +26,7 @@ from kestrel_tools.things.language import (
     targets,
     uses,
 )
-from kestrel_tools.things.language.fact import caption
+from kestrel_tools.things.language.fact import Fact, caption
 from kestrel_tools.things.pictures import outline_of
 from kestrel_tools.things.scene import MOST_ITEMS, Item, Scene, widened
 
@@ -81,6 +81,10 @@ ASKED = choose.shares_of(
     },
     {"more": 2.5, "less": 2.5, "which more": 2.5, "largest": 2.0, "smallest": 2.0},
 )
+
+# Of the direct questions, how many there are of what is there more than once: in crowds a model counted 97 % of
+# what is there once rightly, 85 % of what is there twice, and 69 % of what is there three times or more.
+SEVERAL = 0.12
 
 # Easy batches (one tile, few things) become rare over these steps.
 EASY_STEPS = 3000
@@ -169,7 +173,7 @@ def draw_task(rng: Random, sort: str, scene: Scene, teacher: Teacher, atlas: Atl
 def _short(rng: Random, scene: Scene, teacher: Teacher, atlas: Atlas) -> Task | None:
     kind = rng.random()
     if kind < (0.6 if scene.chart is not None else 0.74):
-        return teacher.query(rng, choose.fact(rng, named_loosely(rng, scene), ASKED))
+        return teacher.query(rng, _asked(rng, scene))
     if kind < 0.8:
         spatial = choose.spatial_fact(rng, scene)
         return teacher.query(rng, spatial[0], refs=spatial[1]) if spatial else None
@@ -190,7 +194,12 @@ def _middle(rng: Random, scene: Scene, teacher: Teacher, atlas: Atlas) -> Task |
         return teacher.query(rng, choose.fact(rng, scene, ASKED), reasoning=True)
     if kind < 0.86:
         return _captioned(rng, scene, "short", teacher)
-    return teacher.query(rng, choose.fact(rng, named_loosely(rng, scene), ASKED))
+    return teacher.query(rng, _asked(rng, scene))
+
+
+def _asked(rng: Random, scene: Scene) -> Fact:
+    several = facts.count_several(rng, scene) if rng.random() < SEVERAL else None
+    return several or choose.fact(rng, named_loosely(rng, scene), ASKED)
 
 
 def _long(rng: Random, scene: Scene, teacher: Teacher, atlas: Atlas) -> Task | None:

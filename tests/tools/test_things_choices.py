@@ -30,6 +30,16 @@ def test_several_sorts_of_a_kind_are_counted_together() -> None:
     assert answers(facts.count_of_kind, zoo, "vehicles") == set(), "there is one sort of them"
 
 
+def test_what_is_there_several_times_is_counted() -> None:
+    zoo = scene_of(at("dog", 0.1, 0.5), at("cat", 0.4, 0.5), at("dog", 0.7, 0.5), at("dog", 0.9, 0.5))
+    assert answers(facts.count_several, zoo, "(dogs|doggies|puppies)") == {"3"}
+    assert answers(facts.count_several, zoo, "(cats|kittens)") == set(), "there is one"
+    for scene, fact in made(facts.count_several):
+        [(_, items)] = fact.evidence
+        assert fact.answer == str(len(items)) and len(items) > 1
+        assert len(items) == sum(item.noun == items[0].noun for item in scene.items)
+
+
 def test_the_number_of_a_percentage_is_its_digits() -> None:
     sale = replace(scene_of(), lines=(line("25%", 0.5, 0.5, (0, 0, 0)), line("SALE", 0.5, 0.8, (0, 0, 0))))
     assert answers(print_facts.figure, sale, "percent") == {"25%"}

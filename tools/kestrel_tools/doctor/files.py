@@ -23,7 +23,7 @@ AGAIN = "Download the file again."
 # Of the files in kestrel_core/bundled; a newly trained model brings new ones.
 BUNDLED_SHA256 = {
     "config.json": "43fa96d5b0598f5355d004147a12fa337fa66f484481c255f7900812b85669d6",
-    "model.safetensors": "ddb7e86b5de53405e2459bb2694584c30aa6bff9d3d0d8430f8a92800fad7d00",
+    "model.safetensors": "cddaf6fef58bf19b2df7140c8f007002b0461a8b83642efa5c1363ff9bcb4213",
     "tokenizer.json": "95926ca76c8bd4825e32ccd5e4556e71bc652724840f0cac580ee8d9573444d1",
 }
 

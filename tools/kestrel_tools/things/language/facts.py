@@ -1,12 +1,13 @@
 """What may be asked about the things of a scene one by one, and the true answers. No torch, no model."""
 
+from collections import Counter
 from random import Random
 
 import numpy as np
 
-from kestrel_tools.scenes.world import COLOUR_NAMES, SIZES
+from kestrel_tools.scenes.world import COLOUR_NAMES, SHAPES, SIZES
 from kestrel_tools.things.colour import names_of as colours_of
-from kestrel_tools.things.names import KINDS, is_plural, nouns, with_article
+from kestrel_tools.things.names import KINDS, by_name, is_plural, nouns, with_article
 from kestrel_tools.things.scene import Item, Scene
 
 from .fact import Fact, between_places, caption, is_are, names_of, none_of, place, texts_of
@@ -61,6 +62,18 @@ def count_of_kind(rng: Random, scene: Scene) -> Fact | None:
     kinds = [kind for item in scene.items for kind in item.known_as.kinds]
     found = of_kind(scene, rng.choice(kinds)) if kinds else None
     return _how_many(rng, found) if found and len({item.noun for item in found.items}) > 1 else None
+
+
+def count_several(rng: Random, scene: Scene) -> Fact | None:
+    """How many there are of what is there more than once."""
+    there = Counter(item.noun for item in scene.items)
+    several = [noun for noun, number in there.items() if number > 1]
+    if not several:
+        return None
+    noun = rng.choice(several)
+    word = noun if noun in SHAPES else word_for(rng, by_name()[noun])
+    found = of_noun(scene, word, noun)
+    return found and _how_many(rng, found)
 
 
 def _how_many(rng: Random, found: Wanted) -> Fact:

@@ -29,6 +29,10 @@ OPENINGS = (
     "[Here is|Here's] a [picture|drawing|photo] [for you|of mine|]. [Now,|]",
     "[Based on|Looking at|From|Judging by] [the|this] [picture|image], ",
     "[For my homework|For a quiz|For a game|For work][:|,]",
+    "[I'm|I am|We are] [late|busy|in a hurry|on the phone|about to leave|at the office][.|!|,| and| so]",
+    "[My|Our|The] [guests|parents|kids|friends] [will be here|are waiting|arrive|want to go] [soon|now][.|!]",
+    "[The [meeting|class|show|game|lesson] [begins|starts|ends] [soon|now|shortly|in five minutes]][.|!|,]",
+    "[I [left|forgot|broke|sold] my [glasses|notes|phone]|It's [late|dark|early]|Nice [day|one]][.|!|, so]",
     "[Good [morning|evening|afternoon]|Greetings][!|,]",
 )  # fmt: skip
 ASKING = (
