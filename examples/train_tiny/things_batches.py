@@ -82,8 +82,8 @@ ASKED = choose.shares_of(
     {"more": 2.5, "less": 2.5, "which more": 2.5, "largest": 2.0, "smallest": 2.0},
 )
 
-# Of the direct questions, how many there are of what is there more than once: in crowds a model counted 97 % of
-# what is there once rightly, 85 % of what is there twice, and 69 % of what is there three times or more.
+# Of the direct questions, how many there are of what is there more than once: in crowds a model counted 97 %
+# of what is there once rightly, 85 % of what is there twice, and 69 % of what is there three times or more.
 SEVERAL = 0.12
 
 # Easy batches (one tile, few things) become rare over these steps.
