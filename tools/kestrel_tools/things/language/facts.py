@@ -73,7 +73,7 @@ def count_several(rng: Random, scene: Scene) -> Fact | None:
     noun = rng.choice(several)
     word = noun if noun in SHAPES else word_for(rng, by_name()[noun])
     found = of_noun(scene, word, noun)
-    return found and _how_many(rng, found)
+    return None if found is None else _how_many(rng, found)
 
 
 def _how_many(rng: Random, found: Wanted) -> Fact:
