@@ -1,36 +1,29 @@
 """Drawings by many hands: the Open Clip Art Library as Debian has it, in the public domain.
 
-Emoji and icons of one set look alike, however many sets there are. `clip_art.json` names, for each thing, the
-drawings that show it alone and on nothing else; they were chosen by looking at them.
+Emoji and icons of one set look alike, however many sets there are.
 """
 
-import json
-import subprocess
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .packages import debian_package
+from .sources import CLIP_ART, chosen_of
 from .svg import OPAQUE, rasterise, times_alpha
 
-CHOSEN = Path(__file__).with_name("clip_art.json")
 PACKAGE = "openclipart-svg"
 INSIDE = "usr/share/openclipart/svg"  # the package
 DPI = 96  # lengths in points were written for screens; with fewer the page cuts its drawing off
 
 
 def clip_art(pixels: int, padding: int) -> Iterator[tuple[str, NDArray[np.uint8]]]:
-    """Names of things and their drawings; needs `apt-get`, and a registry that it knows."""
-    with tempfile.TemporaryDirectory() as folder:
-        fetch = ["apt-get", "download", "--quiet", PACKAGE]
-        subprocess.run(fetch, check=True, cwd=folder, stdout=subprocess.DEVNULL)
-        [archive] = Path(folder).glob("*.deb")
-        subprocess.run(["dpkg-deb", "-x", str(archive), folder], check=True)
-        for thing, names in json.loads(CHOSEN.read_text(encoding="utf-8")).items():
+    """Names of things and their drawings."""
+    with debian_package(PACKAGE) as package:
+        for thing, names in chosen_of(CLIP_ART).items():
             for name in names:
-                yield thing, draw_file(Path(folder, INSIDE, f"{name}.svg"), pixels, padding)
+                yield thing, draw_file(package / INSIDE / f"{name}.svg", pixels, padding)
 
 
 def draw_file(path: Path, pixels: int, padding: int) -> NDArray[np.uint8]:

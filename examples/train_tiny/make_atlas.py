@@ -1,18 +1,12 @@
 """Makes the drawings of things and letters: `python -m examples.train_tiny.make_atlas`.
 
-Fetches emoji sets and typefaces with free licences through `npm pack` and clip art through `apt-get download`
-(so both must be there, and reach a registry), draws each icon and letter once, and writes a file for each set
-and font to `build/atlas`, a few MB in all. A machine without a network takes that folder from another one.
+Fetches icon sets and typefaces with free licences through `npm pack` and `apt-get download` (so both must be
+there, and reach a registry), draws each icon and letter once, and writes a file for each set and font to
+`build/atlas`, a few MB in all. A machine without a network takes that folder from another one.
 """
 
 import argparse
-import json
-import subprocess
-import tarfile
-import tempfile
-import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -33,135 +27,13 @@ from kestrel_tools.things.colour import main_colour
 from kestrel_tools.things.names import Noun, nouns
 
 from .clip_art import clip_art
+from .icons import Icons, icons_of
 from .line_art import filled
 from .outline import anchor_of, hull_of, outline_of
+from .packages import npm_package
+from .sources import CLIP_ART, FONT_VERSION, FONTS, SETS, Source, chosen_of
 from .svg import OPAQUE, rasterise, times_alpha
 from .typeface import Typeface
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A package, its licence as it says itself, and whom the licence asks to name."""
-
-    version: str
-    licence: str
-    author: str
-    twin: str = ""  # of a set that has lines alone: the set whose colours fill them
-    # Sets that are no emoji call an icon as the thing is called, but these names mean something else there.
-    otherwise: tuple[str, ...] | None = None
-    endings: tuple[str, ...] = ("",)  # of such names
-    font: bool = False  # it is a typeface, with a letter for each emoji
-
-
-FLAT = "fluent-emoji-flat"  # its colours are without shades, as line art is filled
-SETS = {
-    "noto": Source("1.2.9", "Apache-2.0", "Noto Emoji, Google Inc"),
-    "noto-v1": Source("1.2.5", "Apache-2.0", "Noto Emoji (version 1), Google Inc"),
-    "fluent-emoji": Source("1.2.7", "MIT", "Fluent Emoji, Microsoft Corporation"),
-    "fluent-emoji-flat": Source("1.2.6", "MIT", "Fluent Emoji flat, Microsoft Corporation"),
-    "emojione": Source("1.2.3", "CC-BY-4.0", "EmojiOne 2 / EmojiTwo, Ranks.com Inc and the EmojiTwo authors"),
-    "fxemoji": Source("1.2.2", "Apache-2.0", "FxEmojis, Mozilla"),
-    "streamline-emojis": Source("1.2.4", "CC-BY-4.0", "Streamline Emojis, Streamline"),
-    "fluent-emoji-high-contrast": Source(
-        "1.2.6", "MIT", "Fluent Emoji high contrast, Microsoft Corporation", FLAT
-    ),
-    "emojione-monotone": Source("1.2.1", "CC-BY-4.0", "EmojiOne 2 monotone, Ranks.com Inc", "emojione"),
-    "ph": Source("1.2.2", "MIT", "Phosphor Icons, their authors", FLAT, ("mouse",)),
-    "lucide": Source("1.2.137", "ISC", "Lucide, its contributors", FLAT, ("mouse", "lightning")),
-    "tabler": Source("1.2.41", "MIT", "Tabler Icons, Pawel Kuna", FLAT, ("mouse", "hot dog", "laptop")),
-    "noto-emoji": Source("5.3.2", "OFL-1.1", "Noto Emoji (monochrome), Google LLC", "noto", font=True),
-    "icon-park-outline": Source(
-        "1.2.4",
-        "Apache-2.0",
-        "IconPark, ByteDance",
-        FLAT,
-        (
-            *("mouse", "palm tree", "anchor", "scissors", "light bulb", "envelope", "trumpet", "chicken"),
-            *("screwdriver", "egg", "phone"),
-        ),
-    ),
-    "mdi": Source(
-        "1.2.3",
-        "Apache-2.0",
-        "Material Design Icons, Pictogrammers",
-        FLAT,
-        ("mouse", "frying pan", "soccer ball", "hot dog", "bee", "cup", "chair"),
-    ),
-    "game-icons": Source(
-        "1.2.4",
-        "CC-BY-3.0",
-        "Game-icons.net, Lorc, Delapouite and contributors",
-        FLAT,
-        ("bicycle", "butterfly", "clover", "screwdriver"),
-    ),
-    "hugeicons": Source(
-        "1.2.35",
-        "MIT",
-        "Hugeicons, their authors",
-        FLAT,
-        (
-            *("horse", "lock", "pencil", "house", "tennis racket", "snail", "moon", "mouse"),
-            *("hamburger", "robot"),
-        ),
-        ("", "-01"),
-    ),
-    "fa7-solid": Source("1.2.5", "CC-BY-4.0", "Font Awesome Free, Fonticons Inc", FLAT, ("mouse",)),
-    "mingcute": Source(
-        "1.2.8",
-        "Apache-2.0",
-        "MingCute Icon, MingCute Design",
-        FLAT,
-        ("mouse", "clock", "chicken", "house", "chair"),
-        ("-line",),
-    ),
-    "tdesign": Source(
-        "1.2.19", "MIT", "TDesign Icons, TDesign", FLAT, ("mouse", "chicken", "television", "pencil")
-    ),
-    "ri": Source(
-        "1.2.10", "Apache-2.0", "Remix Icon, Remix Design", FLAT, ("mouse", "laptop"), ("-line", "-2-line")
-    ),
-    "bxs": Source("1.2.3", "MIT", "BoxIcons Solid, Atisa", FLAT, ("mouse",)),
-    "iconoir": Source(
-        "1.2.11", "MIT", "Iconoir, Luca Burgio", FLAT, ("mouse", "light bulb", "house", "bus", "backpack")
-    ),
-    "twemoji": Source("1.2.5", "CC-BY-4.0", "Twemoji, Twitter and other contributors"),
-    "openmoji": Source("1.2.29", "CC-BY-SA-4.0", "OpenMoji, its authors"),
-}
-CLIP_ART = "openclipart"  # in the public domain
-FONT_VERSION = "5.3.0"
-FONTS = {
-    "roboto": (400, 700),
-    "open-sans": (400, 700),
-    "lato": (400, 900),
-    "montserrat": (400, 700),
-    "oswald": (400, 600),
-    "merriweather": (400, 700),
-    "playfair-display": (400, 700),
-    "roboto-mono": (400, 700),
-    "nunito": (400, 800),
-    "bebas-neue": (400,),
-    "comic-neue": (400, 700),
-    "courier-prime": (400, 700),
-    "dejavu-sans": (400, 700),
-    "arimo": (400, 700),
-    "tinos": (400, 700),
-    "cousine": (400,),
-    "noto-sans": (400, 700),
-    "inter": (400, 700),
-    "poppins": (400, 600),
-    "source-sans-3": (400, 700),
-    "work-sans": (400, 700),
-    "raleway": (400, 700),
-    "zilla-slab": (400, 700),
-    "pt-serif": (400, 700),
-    "libre-baskerville": (400, 700),
-    "anton": (400,),
-    "barlow-condensed": (400, 600),
-    "patrick-hand": (400,),
-    "kalam": (400, 700),
-    "fira-sans": (400, 700),
-    "lora": (400, 700),
-}
 
 LARGE = 192  # pixels of the first drawing, which shows how much of it is empty
 PADDING = 2  # pixels around a sprite
@@ -173,87 +45,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=FOLDER)
     parser.add_argument("--only", nargs="*", default=[], help="sets or fonts to make; all without")
+    parser.add_argument(
+        "--coming", action="store_true", help="also the sets that the bundled weights have not seen"
+    )
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     if not options.only or CLIP_ART in options.only:
         write(draw_set(CLIP_ART, list(clip_art(SPRITE, PADDING))), options.out / f"things-{CLIP_ART}.npz")
     for name, source in SETS.items():
-        if not options.only or name in options.only:
-            icons = icons_of(name)
-            drawn = filled_drawings(source, icons, icons_of(source.twin)) if source.twin else drawings(icons)
-            sprites = draw_set(name, list(drawn))
-            write(sprites, options.out / f"things-{name}.npz")
+        if name in options.only or (not options.only and (options.coming or not source.coming)):
+            write(draw_set(name, list(things_of(name, source))), options.out / f"things-{name}.npz")
     for name, weights in FONTS.items():
         if not options.only or name in options.only:
-            with Package(f"@fontsource/{name}", FONT_VERSION) as package:
+            with npm_package(f"@fontsource/{name}", FONT_VERSION) as package:
                 files = [package / f"files/{name}-latin-{weight}-normal.woff" for weight in weights]
                 fonts = draw_font(name, [Typeface(file.read_bytes()) for file in files])
             write(fonts, options.out / f"font-{name}.npz")
-
-
-class Icons:
-    """The icons of a set by name; older sets leave hyphens out of the names, and some have two."""
-
-    def __init__(self, document: dict[str, object]) -> None:
-        icons, aliases = document["icons"], document.get("aliases", {})
-        assert isinstance(icons, dict) and isinstance(aliases, dict)
-        self._icons, self._aliases = icons, aliases
-        self._plain = {name.replace("-", ""): name for name in (*icons, *aliases)}
-        self._size = {side: document.get(side, 16) for side in ("width", "height")}
-
-    def name_of(self, wanted: str) -> str | None:
-        """The name by which the set has it, the same for all its names."""
-        name = self._plain.get(wanted.replace("-", ""), "")
-        name = self._aliases[name]["parent"] if name in self._aliases else name
-        return name if name in self._icons else None
-
-    def __getitem__(self, name: str) -> tuple[str, float, float]:
-        """Its drawing as SVG, its width and its height."""
-        icon = self._size | self._icons[name]
-        return icon["body"], icon["width"], icon["height"]
-
-
-def icons_of(name: str) -> Icons:
-    source = SETS[name]
-    with Package(f"@{'fontsource' if source.font else 'iconify-json'}/{name}", source.version) as package:
-        if source.font:
-            face = Typeface((package / f"files/{name}-emoji-400-normal.woff").read_bytes())
-            return Icons(dict(letters_of(face)))
-        return Icons(json.loads((package / "icons.json").read_text(encoding="utf-8")))
-
-
-def letters_of(face: Typeface) -> dict[str, object]:
-    """The typeface's emoji as an icon set has them, by the names that Unicode gives them."""
-    icons = {}
-    for name in (icon for noun in nouns() for icon in noun.icons):
-        try:
-            character = unicodedata.lookup(name.replace("-", " "))
-        except KeyError:  # some names are those of sets
-            continue
-        if face.has(character):
-            path = face.svg_path(character, EM / face.units, EM / 2, 1.5 * EM)
-            icons[name] = {"body": f'<path fill="currentColor" d="{path}"/>'}
-    return {"icons": icons, "width": 2.5 * EM, "height": 2.5 * EM}
-
-
-class Package:
-    """The unpacked package, for as long as the context lasts."""
-
-    def __init__(self, package: str, version: str) -> None:
-        self._wanted = f"{package}@{version}"
-        self._folder = tempfile.TemporaryDirectory()
-
-    def __enter__(self) -> Path:
-        folder = Path(self._folder.name)
-        command = ["npm", "pack", "--silent", "--pack-destination", str(folder), self._wanted]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        [archive] = folder.glob("*.tgz")
-        with tarfile.open(archive) as file:
-            file.extractall(folder, filter="data")
-        return folder / "package"
-
-    def __exit__(self, *_: object) -> None:
-        self._folder.cleanup()
 
 
 def draw_set(name: str, drawn: Sequence[tuple[str, NDArray[np.uint8]]]) -> Sprites:
@@ -269,6 +76,22 @@ def draw_set(name: str, drawn: Sequence[tuple[str, NDArray[np.uint8]]]) -> Sprit
         np.stack([outline_of(mask, NUM_CORNERS) for mask in masks]).astype(np.float32),
         np.stack([anchor_of(mask) for mask in masks]).astype(np.float32),
     )
+
+
+def things_of(name: str, source: Source) -> Iterator[tuple[str, NDArray[np.uint8]]]:
+    """Names of things and their drawings by a set."""
+    icons = icons_of(name)
+    if source.twin:
+        return filled_drawings(source, icons, icons_of(source.twin))
+    if source.chosen:
+        return chosen_drawings(chosen_of(name), icons)
+    return drawings(icons)
+
+
+def chosen_drawings(chosen: dict[str, list[str]], icons: Icons) -> Iterator[tuple[str, NDArray[np.uint8]]]:
+    for thing, names in chosen.items():
+        for name in names:
+            yield thing, draw_icon(*icons[name])
 
 
 def drawings(icons: Icons) -> Iterator[tuple[str, NDArray[np.uint8]]]:
@@ -292,10 +115,10 @@ def filled_drawings(source: Source, lines: Icons, twins: Icons) -> Iterator[tupl
 
 def _pairs(source: Source, noun: Noun, lines: Icons, twins: Icons) -> list[tuple[str | None, str | None]]:
     """Icons of a thing, each beside the one whose colours it gets."""
-    if source.otherwise is None:
-        return [(lines.name_of(wanted), twins.name_of(wanted)) for wanted in noun.icons]
     if noun.name in source.otherwise:
         return []
+    if not source.endings:
+        return [(lines.name_of(wanted), twins.name_of(wanted)) for wanted in noun.icons]
     words = (word.replace(" ", "-") for word in (noun.name, *noun.also))
     called = (word + ending for word in words for ending in source.endings)
     found = next(filter(None, map(lines.name_of, called)), None)

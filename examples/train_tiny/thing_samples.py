@@ -12,8 +12,10 @@ import pyvips
 
 from kestrel_tools.things.names import by_name
 
-from .make_atlas import FONT_VERSION, Icons, Package, icons_of
+from .icons import Icons, icons_of
+from .packages import npm_package
 from .samples import SAMPLES
+from .sources import FONT_VERSION
 from .svg import rasterise
 from .typeface import Typeface
 
@@ -139,7 +141,7 @@ def print_svg(words: Print, face: Typeface) -> str:
 
 def main() -> None:
     icons = icons_of(SET)
-    with Package(f"@fontsource/{FONT}", FONT_VERSION) as package:
+    with npm_package(f"@fontsource/{FONT}", FONT_VERSION) as package:
         face = Typeface((package / f"files/{FONT}-latin-700-normal.woff").read_bytes())
     for name, sample in PICTURES.items():
         parts = [icon_svg(icon, icons) for icon in sample.icons]

@@ -1,11 +1,12 @@
 """Clip art: what is drawn is cut out of its page; each name is a thing's."""
 
-import json
 from pathlib import Path
 
 import numpy as np
+import pytest
 
-from examples.train_tiny.clip_art import CHOSEN, draw_file
+from examples.train_tiny.clip_art import draw_file
+from examples.train_tiny.sources import CLIP_ART, SETS, chosen_of
 from kestrel_tools.things.names import nouns
 
 SVG = """<svg xmlns="http://www.w3.org/2000/svg" width="300pt" height="300pt">
@@ -23,8 +24,9 @@ def test_a_drawing_is_cut_out_of_its_page(tmp_path: Path) -> None:
     assert (drawn[48, 48] == (255, 0, 0, 255)).all()
 
 
-def test_chosen_drawings_are_of_things_and_named_once() -> None:
-    chosen = json.loads(CHOSEN.read_text(encoding="utf-8"))
+@pytest.mark.parametrize("name", [CLIP_ART, *(name for name, source in SETS.items() if source.chosen)])
+def test_chosen_drawings_are_of_things_and_named_once(name: str) -> None:
+    chosen = chosen_of(name)
     assert set(chosen) <= {noun.name for noun in nouns()}
     files = [name for names in chosen.values() for name in names]
-    assert len(files) == len(set(files)) > 300
+    assert len(files) == len(set(files)) >= len(chosen)

@@ -1,24 +1,30 @@
 """Drawings become sprites with exact outlines and colours, and letters come out of a font's own tables."""
 
+import json
 import struct
+import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from examples.train_tiny.icons import IN_UNICODE, Icons, icons_of, letters_of
 from examples.train_tiny.make_atlas import (
-    Icons,
-    Source,
+    chosen_drawings,
     draw_font,
     draw_icon,
     draw_set,
     drawings,
     filled_drawings,
-    letters_of,
 )
 from examples.train_tiny.outline import anchor_of, area_of, hull_of, loops_of, outline_of
+from examples.train_tiny.sources import AS_CALLED, Source
 from examples.train_tiny.typeface import Typeface
 from kestrel_tools.things.atlas import BASELINE, CHARACTERS, LETTER, SPRITE, UNSEEN_SETS
 from kestrel_tools.things.colour import main_colour
+from kestrel_tools.things.names import nouns
 
 DISC = '<circle cx="30" cy="20" r="10" fill="#dd2020"/>'
 
@@ -119,16 +125,16 @@ RING = '<circle cx="32" cy="32" r="24" fill="none" stroke="#000" stroke-width="4
 GREEN = '<circle cx="32" cy="32" r="26" fill="#00c000"/>'
 
 
-def icons_of(**bodies: str) -> Icons:
+def icons_with(**bodies: str) -> Icons:
     return Icons(
         {"icons": {name: {"body": body} for name, body in bodies.items()}, "width": 64, "height": 64}
     )
 
 
 def test_lines_are_filled_with_the_colours_of_their_twin() -> None:
-    lines = icons_of(fox=RING, lion=DISC.replace("red", "black"), bear=RING)
+    lines = icons_with(fox=RING, lion=DISC.replace("red", "black"), bear=RING)
     [(fox, ring), (lion, disc)] = filled_drawings(
-        Source("1", "MIT", "me", "twin"), lines, icons_of(fox=GREEN, lion=GREEN)
+        Source("1", "MIT", "me", "twin"), lines, icons_with(fox=GREEN, lion=GREEN)
     )
     assert (fox, lion) == ("fox", "lion")  # the twin has no bear
     for drawn in (ring, disc):
@@ -140,9 +146,9 @@ def test_lines_are_filled_with_the_colours_of_their_twin() -> None:
 
 
 def test_sets_that_are_no_emoji_have_things_by_their_own_names() -> None:
-    source = Source("1", "MIT", "me", "twin", ("mouse",))
-    lines = icons_of(mouse=RING, bunny=RING, fox=RING)  # that mouse has two buttons
-    twins = icons_of(**{"mouse-face": GREEN, "rabbit-face": GREEN, "fox": GREEN})
+    source = Source("1", "MIT", "me", "twin", ("mouse",), AS_CALLED)
+    lines = icons_with(mouse=RING, bunny=RING, fox=RING)  # that mouse has two buttons
+    twins = icons_with(**{"mouse-face": GREEN, "rabbit-face": GREEN, "fox": GREEN})
     assert [name for name, _ in filled_drawings(source, lines, twins)] == ["rabbit", "fox"]
 
 
@@ -197,10 +203,39 @@ def test_a_typeface_of_emoji_is_a_set_of_icons() -> None:
     assert np.ptp(xs) / np.ptp(ys) == pytest.approx(5 / 7, abs=0.02)
 
 
+def test_a_typeface_has_what_unicode_calls_otherwise() -> None:
+    icons = Icons(letters_of(Typeface(small_font("\N{FOX FACE}", "\N{SLICE OF PIZZA}"))))
+    assert [name for name, _ in drawings(icons)] == ["fox", "pizza"]
+    wanted = {icon for noun in nouns() for icon in noun.icons}
+    assert set(IN_UNICODE) <= wanted
+    for name in IN_UNICODE.values():
+        unicodedata.lookup(name)  # it is one of Unicode's
+
+
+def test_what_was_chosen_is_drawn_and_the_disc_below_it_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = (
+        '<g fill="none"><path fill="#ff0000" d="M0 0H64V64H0z"/><path fill="#00c000" d="M8 8H24V40H8z"/></g>'
+    )
+    document = {"icons": {"crab-2": {"body": body}, "crab-3": {"body": body}}, "width": 64, "height": 64}
+
+    @contextmanager
+    def package(name: str, version: str) -> Iterator[Path]:
+        (tmp_path / "icons.json").write_text(json.dumps(document), encoding="utf-8")
+        yield tmp_path
+
+    monkeypatch.setattr("examples.train_tiny.icons.npm_package", package)
+    icons = icons_of("streamline-kameleon-color")
+    [(thing, drawn)] = chosen_drawings({"crab": ["crab-2"]}, icons)
+    assert thing == "crab" and main_colour(drawn) == "green"
+    assert not (drawn[..., 0] > 0).any()
+
+
 def test_icons_may_end_in_their_style() -> None:
     source = Source("1", "MIT", "me", "twin", (), ("-line", "-2-line"))
-    lines = icons_of(**{"fox-2-line": RING, "rabbit": RING, "fox-fill": RING})
-    twins = icons_of(**{"rabbit-face": GREEN, "fox": GREEN})
+    lines = icons_with(**{"fox-2-line": RING, "rabbit": RING, "fox-fill": RING})
+    twins = icons_with(**{"rabbit-face": GREEN, "fox": GREEN})
     assert [name for name, _ in filled_drawings(source, lines, twins)] == ["fox"]
 
 
