@@ -21,6 +21,7 @@ from kestrel_tools.scenes.answers import Answer
 from kestrel_tools.scenes.score import Outcome
 
 FOLDER = Path(__file__).parents[1] / "asked"
+OTHERS = sorted(path for path in (FOLDER / "others").iterdir() if path.is_dir())
 KEYS = ("x_min", "y_min", "x_max", "y_max")
 
 
@@ -57,6 +58,18 @@ def test_there_are_300_questions_over_40_pictures(questions: list[Question]) -> 
 
 def test_every_rule_takes_the_answer_it_asks_for(questions: list[Question]) -> None:
     assert [one.request.request_id for one in questions if not one.is_right(ideal(one))] == []
+
+
+@pytest.mark.parametrize("folder", OTHERS, ids=lambda folder: folder.name)
+def test_questions_of_others_can_be_answered_and_not_by_always_saying_the_same(folder: Path) -> None:
+    questions = read_questions(folder)
+    pictures = {path.name for path in (folder / "pictures").iterdir()}
+    assert len(questions) == 100 and len(pictures) == 14
+    assert set(json.loads((folder / "truth.json").read_text())) == pictures
+    assert [one.request.request_id for one in questions if not one.is_right(ideal(one))] == []
+    everything = " ".join(json.loads((folder / "names.json").read_text()))
+    for answer in ("", "yes", "no", "1", "2", "red", "a dog", "I can't tell.", everything):
+        assert sum(one.is_right({"answer": answer, "caption": answer}) for one in questions) < 15
 
 
 @pytest.mark.parametrize("answer", ["", "yes", "no", "1", "2", "red", "a dog", "I can't tell."])
