@@ -25,6 +25,7 @@ from kestrel_core.moondream.config import MoondreamConfig
 from kestrel_tools.scenes.facts import facts, spatial_fact, target
 from kestrel_tools.scenes.render import Arrays, scene_arrays
 from kestrel_tools.scenes.world import MAX_OBJECTS, Scene, draw_scene
+from kestrel_tools.things.language.rewording import put_otherwise
 from kestrel_tools.things.language.talk import talk
 
 from .teacher import Task, Teacher
@@ -206,7 +207,7 @@ def _long_task(rng: Random, scene: Scene, teacher: Teacher) -> Task | None:
 def short_talk(rng: Random, teacher: Teacher, with_picture: bool, length: int = TALK_LENGTH) -> Task:
     for _ in range(20):
         _, question, answer = talk(rng, with_picture)
-        task = teacher.talk(question, answer, with_picture)
+        task = teacher.talk(put_otherwise(rng, question), answer, with_picture)
         if task.length <= length:
             return task
     return teacher.talk("Bye!", "Goodbye!", with_picture)

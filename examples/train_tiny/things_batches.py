@@ -13,7 +13,8 @@ from kestrel_tools.scenes import render
 from kestrel_tools.scenes import world as shapes
 from kestrel_tools.things import paint
 from kestrel_tools.things.atlas import Atlas, open_atlas
-from kestrel_tools.things.charts import draw_chart
+from kestrel_tools.things.cards.draw import draw_cards
+from kestrel_tools.things.charts.draw import draw_chart
 from kestrel_tools.things.compose import CROWDED, USUAL, draw_scene
 from kestrel_tools.things.language import (
     choices,
@@ -24,9 +25,12 @@ from kestrel_tools.things.language import (
     print_facts,
     relations,
     targets,
-    uses,
 )
 from kestrel_tools.things.language.fact import Fact, caption
+from kestrel_tools.things.language.pages.facts import page_caption
+from kestrel_tools.things.language.rewording import reworded
+from kestrel_tools.things.language.traits import facts as traits
+from kestrel_tools.things.pages.draw import draw_page
 from kestrel_tools.things.pictures import outline_of
 from kestrel_tools.things.scene import MOST_ITEMS, Item, Scene, widened
 
@@ -51,8 +55,9 @@ from .teacher import Task, Teacher
 # drawn for what room is left.
 ORDER = ("long", "short", "short", "middle", "short", "short", "short", "middle", "short", "short", "long")
 LONGEST = 192  # positions: five outlines of 37
-SORTS = {"things": 0.42, "print": 0.21, "charts": 0.22, "shapes": 0.15}
+SORTS = {"things": 0.32, "cards": 0.14, "pages": 0.15, "print": 0.1, "charts": 0.18, "shapes": 0.11}
 CROWDS = 0.55  # of the scenes of things
+VARIOUS = 0.5  # of the charts look as those of the score never do
 LABELLED_SO = 0.65  # of the charts, with words of no family: small print is the hardest to spell
 # Things that are nearly below each other are named in either order: a model that is sure which comes first,
 # and mistakes it, goes on to the right of the one it named and leaves the other out.
@@ -77,14 +82,15 @@ ASKED = choose.shares_of(
         kinds.by_colour: 1.5,
         print_facts.about_print: 1.6,
         facts.read: 1.4,
-        uses.use: 2.5,
+        traits.trait: 6.0,
     },
     {"more": 2.5, "less": 2.5, "which more": 2.5, "largest": 2.0, "smallest": 2.0},
+    besides=True,
 )
 
 # Of the direct questions, how many there are of what is there more than once: in crowds a model counted 97 %
 # of what is there once rightly, 85 % of what is there twice, and 69 % of what is there three times or more.
-SEVERAL = 0.12
+SEVERAL = 0.06
 
 # Easy batches (one tile, few things) become rare over these steps.
 EASY_STEPS = 3000
@@ -136,11 +142,15 @@ def new_scene(
     rng: Random, atlas: Atlas, sort: str, aspect: float, pixels: tuple[int, int], most: int
 ) -> Scene:
     while sort == "charts":
-        chart = draw_chart(rng, atlas, aspect, pixels, LABELLED_SO)
+        chart = draw_chart(rng, atlas, aspect, pixels, LABELLED_SO, VARIOUS)
         if chart is not None:
             return chart
         if rng.random() < 0.2:  # long pictures have little room for labels
             break
+    if sort == "cards" and (cards := draw_cards(rng, atlas, aspect, pixels)) is not None:
+        return cards
+    if sort == "pages" and (page := draw_page(rng, atlas, aspect, pixels)) is not None:
+        return page
     if sort == "print":
         return draw_scene(rng, atlas, aspect, pixels, BESIDE_PRINT, PRINTED)
     mixture = CROWDED if most > EASY_ITEMS and rng.random() < CROWDS else USUAL
@@ -176,7 +186,7 @@ def _short(rng: Random, scene: Scene, teacher: Teacher, atlas: Atlas) -> Task | 
         return teacher.query(rng, _asked(rng, scene))
     if kind < 0.8:
         spatial = choose.spatial_fact(rng, scene)
-        return teacher.query(rng, spatial[0], refs=spatial[1]) if spatial else None
+        return teacher.query(rng, reworded(rng, spatial[0]), refs=spatial[1]) if spatial else None
     if kind < 0.87:
         return teacher.point(*targets.target(rng, scene))
     if kind < 0.96:
@@ -191,7 +201,7 @@ def _middle(rng: Random, scene: Scene, teacher: Teacher, atlas: Atlas) -> Task |
     if kind < 0.21:
         return teacher.point(*targets.target(rng, scene))
     if kind < 0.54:
-        return teacher.query(rng, choose.fact(rng, scene, ASKED), reasoning=True)
+        return teacher.query(rng, reworded(rng, choose.fact(rng, scene, ASKED)), reasoning=True)
     if kind < 0.86:
         return _captioned(rng, scene, "short", teacher)
     return teacher.query(rng, _asked(rng, scene))
@@ -199,7 +209,7 @@ def _middle(rng: Random, scene: Scene, teacher: Teacher, atlas: Atlas) -> Task |
 
 def _asked(rng: Random, scene: Scene) -> Fact:
     several = facts.count_several(rng, scene) if rng.random() < SEVERAL else None
-    return several or choose.fact(rng, named_loosely(rng, scene), ASKED)
+    return reworded(rng, several or choose.fact(rng, named_loosely(rng, scene), ASKED))
 
 
 def _long(rng: Random, scene: Scene, teacher: Teacher, atlas: Atlas) -> Task | None:
@@ -211,13 +221,14 @@ def _long(rng: Random, scene: Scene, teacher: Teacher, atlas: Atlas) -> Task | N
     if kind < 0.79:
         return _outlined(rng, scene, teacher, atlas)
     if kind < 0.88:
-        return teacher.query(rng, choose.fact(rng, scene), reasoning=True)
+        return teacher.query(rng, reworded(rng, choose.fact(rng, scene)), reasoning=True)
     return teacher.detect(rng.choice(targets.ALL), scene.items or scene.lines) if not scene.chart else None
 
 
 def _captioned(rng: Random, scene: Scene, length: str, teacher: Teacher) -> Task:
     scene = named_loosely(rng, scene)
-    return teacher.captioned(length, caption(scene, length), scene.items)
+    text = caption(scene, length) if scene.page is None else page_caption(scene, length)
+    return teacher.captioned(length, text, scene.items)
 
 
 def _outlined(rng: Random, scene: Scene, teacher: Teacher, atlas: Atlas) -> Task | None:

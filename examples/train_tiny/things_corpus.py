@@ -4,12 +4,13 @@ from random import Random
 
 from kestrel_tools.scenes.phrases import IN_A_SENTENCE
 from kestrel_tools.scenes.world import COLOURS, SHAPES, SIZES
-from kestrel_tools.things.language import chart_facts, questions, talk, targets
+from kestrel_tools.things.charts.subjects import LABELS, TITLES
+from kestrel_tools.things.language import questions, talk, targets
+from kestrel_tools.things.language.charts import facts as chart_facts
 from kestrel_tools.things.language.fact import NUMBERS
 from kestrel_tools.things.language.relations import ORDINALS, RELATIONS
 from kestrel_tools.things.language.spelling import LEADS, TAILS, chosen
 from kestrel_tools.things.names import ASKED_FOR, KINDS, first_nouns, plural, with_article
-from kestrel_tools.things.subjects import LABELS, TITLES
 from kestrel_tools.things.vocabulary import WORDS
 
 VOCABULARY = 1536

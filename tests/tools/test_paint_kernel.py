@@ -10,7 +10,7 @@ import torch
 
 from kestrel_tools.scenes import render
 from kestrel_tools.things import paint
-from kestrel_tools.things.charts import draw_chart
+from kestrel_tools.things.charts.draw import draw_chart
 from kestrel_tools.things.compose import draw_scene
 from kestrel_tools.things.scene import Scene
 from tests.small_atlas import small_atlas

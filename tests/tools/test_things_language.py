@@ -12,10 +12,12 @@ from kestrel_tools.scenes import facts as old_facts
 from kestrel_tools.scenes import world as shapes
 from kestrel_tools.scenes.world import Background, Box
 from kestrel_tools.things.atlas import CHARACTERS
-from kestrel_tools.things.charts import LEAST_MEASURED, draw_chart
+from kestrel_tools.things.charts.draw import LEAST_MEASURED, draw_chart
+from kestrel_tools.things.charts.subjects import draw_subject
 from kestrel_tools.things.compose import apart, draw_scene
 from kestrel_tools.things.decor import reach_of_mark
-from kestrel_tools.things.language import chart_facts, facts, places, relations, talk
+from kestrel_tools.things.language import facts, places, relations, talk
+from kestrel_tools.things.language.charts import facts as chart_facts
 from kestrel_tools.things.language.choose import MAKERS, fact, shares_of, spatial_fact
 from kestrel_tools.things.language.fact import CANNOT_TELL, caption, names_of
 from kestrel_tools.things.language.questions import QUESTIONS, asked
@@ -24,7 +26,6 @@ from kestrel_tools.things.language.targets import ALL, target
 from kestrel_tools.things.language.wanted import LANDSCAPE, of_kind, of_noun, only, sized, stranger, wanted
 from kestrel_tools.things.lettering import KNOWN, MOST_LETTERS, printed_text
 from kestrel_tools.things.scene import Item, Line, Mark, Placed, Scene, widened
-from kestrel_tools.things.subjects import draw_subject
 from tests.small_atlas import small_atlas
 
 ATLAS = small_atlas()
@@ -189,6 +190,17 @@ def test_a_training_may_ask_some_kinds_alone() -> None:
         Counter(fact(Random(seed), SCENE, *more).kind for seed in range(300)) for more in ((), (often,))
     ]
     assert asked_so[1]["beside"] > 3 * asked_so[0]["beside"] > 0
+
+
+def test_a_training_asks_what_the_score_does_not() -> None:
+    chart = draw_chart(Random(1), ATLAS, 1.3, (252, 252))
+    assert chart is not None
+    for scene in (SCENE, chart):
+        scored, trained = (
+            {fact(Random(seed), scene, shares).kind for seed in range(600)}
+            for shares in (shares_of({}, {}), shares_of({}, {}, besides=True))
+        )
+        assert len(trained - scored) > 3
 
 
 def test_everything_means_all_things() -> None:

@@ -14,7 +14,7 @@ from kestrel_tools.scenes import world as shapes
 from kestrel_tools.scenes.world import Background, Box
 from kestrel_tools.things import paint
 from kestrel_tools.things.atlas import CHARACTERS
-from kestrel_tools.things.charts import draw_chart
+from kestrel_tools.things.charts.draw import draw_chart
 from kestrel_tools.things.compose import apart, draw_scene, shared
 from kestrel_tools.things.lettering import line_at
 from kestrel_tools.things.scene import MOST_ITEMS, Mark, Placed, Scene, widened

@@ -7,23 +7,24 @@ from typing import Any
 import pytest
 
 from kestrel_tools.scenes.world import COLOUR_NAMES
-from kestrel_tools.things.charts import draw_chart
-from kestrel_tools.things.language import (
-    chart_facts,
-    choices,
-    kinds,
-    places,
-    print_facts,
-    spelling,
-    unknown,
-    uses,
+from kestrel_tools.things.charts.draw import draw_chart
+from kestrel_tools.things.charts.subjects import (
+    FAMILIES,
+    LABELS,
+    MORE_LABELS,
+    TITLES,
+    TOPICS,
+    family_of,
+    labels_of,
 )
-from kestrel_tools.things.language.chart_words import OTHERWISE, direction, missing, worded
+from kestrel_tools.things.language import choices, kinds, places, print_facts, spelling
+from kestrel_tools.things.language.charts import facts as chart_facts
+from kestrel_tools.things.language.charts.words import OTHERWISE, direction, missing, worded
 from kestrel_tools.things.language.fact import CANNOT_TELL
 from kestrel_tools.things.language.questions import asked
 from kestrel_tools.things.language.spelling import introduced
+from kestrel_tools.things.language.whole import unknown
 from kestrel_tools.things.scene import Chart, Item, Scene
-from kestrel_tools.things.subjects import FAMILIES, LABELS, MORE_LABELS, TITLES, TOPICS, family_of, labels_of
 from tests.thing_scenes import ATLAS, WHITE, answers, at, line, made, scene_of
 
 AXES = {"left of": (0, -1), "right of": (0, 1), "above": (1, -1), "below": (1, 1)}
@@ -375,7 +376,7 @@ def test_a_few_questions_have_words_around_them() -> None:
     assert all("hat color is the dog?" in one for one in longer) and len({*longer}) > 60
 
 
-@pytest.mark.parametrize("module", [places, kinds, choices, print_facts, unknown, uses])
+@pytest.mark.parametrize("module", [places, kinds, choices, print_facts, unknown])
 def test_every_new_kind_of_question_has_several_wordings(module: Any) -> None:
     rng = Random(1)
     for kind in module.QUESTIONS:

@@ -8,8 +8,9 @@ from kestrel_core.loop.step import Coord, Size
 from kestrel_tools.scenes.asking import Asked, objects, spatial_ref
 from kestrel_tools.scenes.phrases import sentence_of
 from kestrel_tools.scenes.world import Boxed
+from kestrel_tools.things.language import choose, facts, targets
+from kestrel_tools.things.language.charts import facts as chart_facts
 
-from .language import chart_facts, choose, facts, targets
 from .language.fact import Fact, caption
 from .language.questions import asked
 from .language.talk import talk

@@ -250,13 +250,13 @@ class _Cast:
                 return self._drawn[name]
         else:
             name = rng.choice(self._of_theme if self._of_theme and rng.random() > OFF_THEME else self._names)
-        index = _visible(rng, self._sprites, self._sprites.drawings(name, self._set), grounds)
+        index = visible(rng, self._sprites, self._sprites.drawings(name, self._set), grounds)
         if index is not None:
             self._drawn.setdefault(name, index)
         return index
 
 
-def _visible(
+def visible(
     rng: Random, sprites: Sprites, indices: Sequence[int], grounds: Sequence[Background]
 ) -> int | None:
     """One of the sprites that stands out from the ground and what is on it, if one is soon found."""

@@ -18,7 +18,7 @@ from kestrel_tools.scenes.world import Boxed, outline_on_picture
 from . import paint
 from .asking import scene_requests
 from .atlas import FOLDER, Atlas, open_atlas
-from .charts import draw_chart
+from .charts.draw import draw_chart
 from .compose import draw_scene
 from .scene import Item, Placed, Scene
 

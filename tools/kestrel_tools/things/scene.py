@@ -132,6 +132,40 @@ class Chart:
 
 
 @dataclass(frozen=True, slots=True)
+class Row:
+    """A line of a page, and what is told of it: "Soup", and its price."""
+
+    label: Line
+    value: Line | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What a page says: a menu, a shopping list, opening hours. All its lines are lines of the scene too."""
+
+    kind: str
+    title: Line | None
+    rows: tuple[Row, ...]  # from top to bottom
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A cell with a thing, and what is printed at it: a day, a price, a name."""
+
+    box: Box
+    item: Item | None
+    label: Line | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cards:
+    """Cells in rows and columns: a memory game, a shelf, a forecast, a sheet of stickers."""
+
+    kind: str
+    rows: tuple[tuple[Card, ...], ...]  # from top to bottom, each from left to right
+
+
+@dataclass(frozen=True, slots=True)
 class Scene:
     aspect: float  # width / height
     background: Background
@@ -139,6 +173,8 @@ class Scene:
     lines: tuple[Line, ...] = ()  # from top to bottom
     marks: tuple[Mark, ...] = ()
     chart: Chart | None = None
+    page: Page | None = None
+    cards: Cards | None = None
 
     @property
     def unit(self) -> tuple[float, float]:

@@ -7,6 +7,7 @@ from kestrel_tools.things.names import NUMBERS, is_plural, nouns, with_article
 from kestrel_tools.things.scene import Item, Scene
 
 from .fact import Fact, is_are
+from .more.choices import MORE
 from .questions import COLOUR, PICTURE
 from .questions import asked as asked_of
 from .relations import CLEARLY, LARGER, SIDES
@@ -112,7 +113,7 @@ def either(rng: Random, scene: Scene) -> Fact | None:
 def asked(rng: Random, kind: str, right: str, wrong: str, *others: str, many: bool = False) -> str:
     """The two answers come in either order."""
     first, second = (right, wrong) if rng.random() < 0.5 else (wrong, right)
-    return asked_of(rng, kind, first, second, *others, many=many, among=QUESTIONS)
+    return asked_of(rng, kind, first, second, *others, many=many, among=QUESTIONS, more=MORE)
 
 
 def named(rng: Random, scene: Scene) -> Fact | None:
@@ -294,7 +295,7 @@ def number(rng: Random, scene: Scene) -> Fact | None:
     said = (NUMBERS[right], NUMBERS[wrong]) if in_words else (str(right), str(wrong))
     if wrong < right:  # people name the smaller first
         said = (said[1], said[0])
-    question = asked_of(rng, "number or", *said, found.many, among=QUESTIONS)
+    question = asked_of(rng, "number or", *said, found.many, among=QUESTIONS, more=MORE)
     return Fact("count", question, str(right), evidence=((found.right, found.items),))
 
 

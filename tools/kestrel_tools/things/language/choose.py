@@ -6,12 +6,16 @@ from random import Random
 from typing import NamedTuple
 
 from kestrel_core.loop.step import Coord, Input, Size
+from kestrel_tools.things.language.traits import facts as traits
+from kestrel_tools.things.language.whole import gist, look, print_more, sums, unknown
 from kestrel_tools.things.names import with_article
 from kestrel_tools.things.scene import Scene
 
-from . import choices, facts, kinds, places, print_facts, relations, unknown, uses
-from .chart_facts import WEIGHTS, chart_fact
+from . import choices, claims, facts, kinds, places, print_facts, relations
+from .cards.facts import card_fact
+from .charts.facts import MORE_WEIGHTS, WEIGHTS, chart_fact
 from .fact import Fact
+from .pages.facts import page_fact
 from .questions import asked
 
 Maker = Callable[[Random, Scene], Fact | None]
@@ -52,22 +56,37 @@ MAKERS: dict[Maker, float] = {
     kinds.kinds: 0.9,
     print_facts.about_print: 2.0,
     unknown.unknown: 0.5,
-    uses.use: 0.7,
+    traits.trait: 0.7,
 }
-CHOICES = tuple(MAKERS)
+# What training asks besides; the score does not, so that it stays the same.
+BESIDES: dict[Maker, float] = {
+    claims.claim: 1.2,
+    claims.two_parts: 0.3,
+    **gist.WEIGHTS,
+    **look.WEIGHTS,
+    **sums.WEIGHTS,
+    **print_more.WEIGHTS,
+    **unknown.WEIGHTS,
+}
+OF_CARDS = 0.65  # of the questions about things in cells
 
 
 class Shares(NamedTuple):
     """How often each kind is asked: of scenes, summed up as `random.choices` takes them, and of charts."""
 
+    makers: Sequence[Maker]
     scenes: Sequence[float]
     charts: Mapping[str, float]
 
 
-def shares_of(more: Mapping[Maker, float], more_of_charts: Mapping[str, float]) -> Shares:
-    """Some kinds so many times as often as in the score."""
-    scenes = tuple(accumulate(share * more.get(maker, 1.0) for maker, share in MAKERS.items()))
-    return Shares(scenes, {kind: share * more_of_charts.get(kind, 1.0) for kind, share in WEIGHTS.items()})
+def shares_of(
+    more: Mapping[Maker, float], more_of_charts: Mapping[str, float], besides: bool = False
+) -> Shares:
+    """Some kinds so many times as often as in the score, and those `besides` that it does not ask."""
+    makers, kinds = (MAKERS | BESIDES, WEIGHTS | MORE_WEIGHTS) if besides else (MAKERS, WEIGHTS)
+    weights = {maker: share * more.get(maker, 1.0) for maker, share in makers.items()}
+    charts = {kind: share * more_of_charts.get(kind, 1.0) for kind, share in kinds.items()}
+    return Shares(tuple(weights), tuple(accumulate(weights.values())), charts)
 
 
 SCORED = shares_of({}, {})
@@ -77,7 +96,11 @@ def fact(rng: Random, scene: Scene, shares: Shares = SCORED) -> Fact:
     """One thing that is true of the scene, of a random kind that the scene allows."""
     if scene.chart is not None:
         return chart_fact(rng, scene, shares.charts)
-    for maker in rng.choices(CHOICES, cum_weights=shares.scenes, k=16):
+    if scene.page is not None:
+        return page_fact(rng, scene) or facts.presence(rng, scene)
+    if scene.cards is not None and rng.random() < OF_CARDS and (found := card_fact(rng, scene)) is not None:
+        return found
+    for maker in rng.choices(shares.makers, cum_weights=shares.scenes, k=16):
         found = maker(rng, scene)
         if found is not None:
             return found

@@ -9,6 +9,7 @@ from kestrel_tools.things.names import KINDS, plural, with_article
 from kestrel_tools.things.scene import Item, Scene
 
 from .fact import Fact, names_of
+from .more.kinds import MORE
 from .questions import COLOUR, HERE, PICTURE
 from .questions import asked as asked_of
 from .wanted import Wanted, everything, of_kind, of_noun, wanted
@@ -121,7 +122,7 @@ MOST_COLOURS = 5
 
 
 def asked(rng: Random, kind: str, *subjects: str, many: bool = False) -> str:
-    return asked_of(rng, kind, *subjects, many=many, among=QUESTIONS)
+    return asked_of(rng, kind, *subjects, many=many, among=QUESTIONS, more=MORE)
 
 
 def _some_kind(rng: Random, scene: Scene, present: float) -> tuple[str, Wanted] | None:

@@ -11,6 +11,7 @@ from kestrel_tools.things.names import is_plural, with_article
 from kestrel_tools.things.scene import Item, Line, Scene
 
 from .fact import Fact, is_are, names_of
+from .more.places import MORE
 from .questions import HERE, PICTURE
 from .questions import QUESTIONS as WIDE
 from .questions import asked as asked_of
@@ -171,7 +172,7 @@ FAR = 0.3  # of the shorter side, between things that something else may be betw
 
 
 def asked(rng: Random, kind: str, *subjects: str, many: bool = False) -> str:
-    return asked_of(rng, kind, *subjects, many=many, among=QUESTIONS)
+    return asked_of(rng, kind, *subjects, many=many, among=QUESTIONS, more=MORE)
 
 
 def beside(rng: Random, scene: Scene) -> Fact | None:
@@ -190,10 +191,10 @@ def beside(rng: Random, scene: Scene) -> Fact | None:
     place, the = rng.choice(BESIDE[which]), f"the {words}"
     evidence: tuple[tuple[str, tuple[Boxed, ...]], ...] = ((the, (item,)),)
     if group is not None:
-        question = asked(rng, "neighbour of kind", place, the, group.one)
+        question = asked(rng, "neighbour of kind", place, the, group.one, many=is_plural(words))
         none = "none"
     else:
-        question, none = asked(rng, "neighbour", place, the), "nothing"
+        question, none = asked(rng, "neighbour", place, the, many=is_plural(words)), "nothing"
     if not near:
         return Fact("beside", question, none, evidence=evidence)
     name = near[0].name
@@ -215,7 +216,8 @@ def all_beside(rng: Random, scene: Scene) -> Fact | None:
         return None
     if None in true or len({other.name for other in there}) > MOST_LISTED:
         return None
-    question = asked(rng, "all beside", rng.choice(BESIDE[which]), f"the {words}")
+    place = rng.choice(BESIDE[which])
+    question = asked(rng, "all beside", place, f"the {words}", many=is_plural(words))
     return Fact("all beside", question, names_of(there) or "nothing", evidence=((f"the {words}", (item,)),))
 
 

@@ -230,11 +230,13 @@ def nth(rng: Random, scene: Scene) -> Fact | None:
     if len(lines) < 2 or any(b - a < APART for a, b in pairwise(heights)):
         return None
     at = rng.randrange(len(lines))
-    words = ["first", "second", "third"][at : at + 1]
+    words = ["first", "second", "third", "fourth", "fifth"][at : at + 1]
     if at == 0:
         words += ["top", "upper" if len(lines) == 2 else "uppermost", "highest"]
     if at == len(lines) - 1:
         words += ["last", "bottom", "lower" if len(lines) == 2 else "lowest"]
+    if not words:  # of a long page
+        return None
     question = asked(rng, "line", rng.choice(words))
     return Fact("read part", question, lines[at].text, evidence=(("the text", (lines[at],)),))
 
@@ -255,7 +257,7 @@ def says(rng: Random, scene: Scene) -> Fact | None:
     line = rng.choice(scene.lines)
     texts = {other.text.lower() for other in scene.lines}
     texts |= {word.strip("!").lower() for text in texts for word in text.split()}
-    wrong = _unlike(rng, line.text)
+    wrong = unlike(rng, line.text)
     if wrong.lower() in texts:
         return None
     evidence = (("the text", (line,)),)
@@ -267,7 +269,7 @@ def says(rng: Random, scene: Scene) -> Fact | None:
     return Fact("says", question, "yes" if yes else "no", evidence=evidence)
 
 
-def _unlike(rng: Random, text: str) -> str:
+def unlike(rng: Random, text: str) -> str:
     """A word that is not the text; now and then nearly."""
     if rng.random() < 0.4 and len(text) > 1:
         at = rng.randrange(len(text))

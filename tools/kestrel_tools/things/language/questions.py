@@ -1,8 +1,14 @@
 """How people may put a question about a picture of the wider world. The answers are in `facts`."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from random import Random
+from typing import NamedTuple
 
+from kestrel_tools.things.names import with_article
+
+from .more import comparisons, one_thing
+from .more import questions as more_questions
 from .spelling import casual, chosen, introduced, punctuated, tidy
 
 PICTURE = "[picture|image|picture|image|photo|pic|drawing|scene]"
@@ -12,8 +18,14 @@ CARRIER = "[sign|poster|card|ticket|label|page|note|menu|board|banner|screen|fly
 COLOUR = "color"  # `casual` makes it British now and then
 
 # Of one, and of what stands in the plural.
-VERBS = (("<is>", "is"), ("<Is>", "Is"), ("<does>", "does"), ("<it>", "it"))
-PLURAL_VERBS = (("<is>", "are"), ("<Is>", "Are"), ("<does>", "do"), ("<it>", "they"))
+VERBS = (
+    *(("<is>", "is"), ("<Is>", "Is"), ("<does>", "does"), ("<Does>", "Does")),
+    *(("<it>", "it"), ("<them>", "it")),
+)
+PLURAL_VERBS = (
+    *(("<is>", "are"), ("<Is>", "Are"), ("<does>", "do"), ("<Does>", "Do")),
+    *(("<it>", "they"), ("<them>", "them")),
+)
 
 # The tokenizer is made with these; more follow below.
 FIRST_QUESTIONS: dict[str, tuple[str, ...]] = {
@@ -290,6 +302,42 @@ QUESTIONS = {
     kind: (*FIRST_QUESTIONS.get(kind, ()), *LATER.get(kind, ())) for kind in (FIRST_QUESTIONS | LATER)
 }
 
+ARTICLE = re.compile("^(?:the|an?) ")
+# In training alone.
+MORE: dict[str, tuple[str, ...]] = more_questions.MORE | one_thing.MORE | comparisons.MORE
+
+
+class Asking(NamedTuple):
+    """What a question was made of, so that `rewording` can put it in other words."""
+
+    plain: str  # before somebody typed it
+    more: tuple[str, ...] = ()  # other templates for it
+    subjects: tuple[str, ...] = ()
+    many: bool = False
+    named: bool = False
+    exact: bool = False
+
+
+class Question(str):
+    """A question as somebody typed it, and what it was made of."""
+
+    asking: Asking
+
+    def __new__(cls, typed: str, asking: Asking) -> "Question":
+        question = super().__new__(cls, typed)
+        question.asking = asking
+        return question
+
+
+class Subject(str):
+    """What a question is about: "the dog", which templates may also call "dog" or "a dog"."""
+
+    def __format__(self, way: str) -> str:
+        if not way:
+            return str(self)
+        bare = ARTICLE.sub("", self)
+        return bare if way == "bare" else with_article(bare)
+
 
 def asked(
     rng: Random,
@@ -299,15 +347,27 @@ def asked(
     named: bool = False,
     exact: bool = False,
     among: Mapping[str, tuple[str, ...]] = QUESTIONS,
-) -> str:
+    more: Mapping[str, tuple[str, ...]] | None = None,
+) -> Question:
     """A question of that kind about the subjects.
 
-    `many`: the first takes "are". `named`: it must be said. `exact`: the subjects are spelt as they are.
+    `many`: what is asked about takes "are". `named`: the first subject must be said. `exact`: the subjects
+    are spelt as they are. `more`: templates that are used in training alone.
     """
-    templates = [template for template in among[kind] if "{" in template] if named else among[kind]
-    template = rng.choice(templates)
+    templates = with_subject(among[kind]) if named else among[kind]
+    plain = filled(rng, rng.choice(templates), subjects, many)
+    typed = introduced(rng, punctuated(rng, plain) if exact else casual(rng, plain))
+    if more is None:
+        more = MORE if among is QUESTIONS else {}
+    return Question(typed, Asking(plain, more.get(kind, ()), subjects, many, named, exact))
+
+
+def with_subject(templates: Sequence[str]) -> list[str]:
+    return [template for template in templates if "{" in template]
+
+
+def filled(rng: Random, template: str, subjects: Sequence[str], many: bool) -> str:
     if "<" in template:
         for mark, verb in PLURAL_VERBS if many else VERBS:
             template = template.replace(mark, verb)
-    question = tidy(chosen(rng, template.format(*subjects)))
-    return introduced(rng, punctuated(rng, question) if exact else casual(rng, question))
+    return tidy(chosen(rng, template.format(*map(Subject, subjects))))

@@ -63,7 +63,8 @@ def nearest(rng: Random, scene: Scene) -> Fact | None:
     if len(others) > 1 and distance(others[1]) < 1.3 * distance(others[0]):
         return None
     evidence = ((f"the {words}", (item,)), ("the nearest", (others[0],)))
-    return Fact("nearest", asked(rng, "nearest", f"the {words}"), others[0].name, evidence=evidence)
+    question = asked(rng, "nearest", f"the {words}", many=is_plural(words))
+    return Fact("nearest", question, others[0].name, evidence=evidence)
 
 
 def _group(rng: Random, scene: Scene) -> tuple[str, tuple[Item, ...], bool] | None:

@@ -7,7 +7,8 @@ from kestrel_tools.things.names import nouns, plural, with_article
 from kestrel_tools.things.vocabulary import MORE_WORDS
 
 from .fact import CANNOT_TELL
-from .questions import asked
+from .more import talk as more_talk
+from .questions import Asking, Question, asked
 from .spelling import LETTERS, casual, chosen
 
 NO_PICTURE = "There is no picture to look at."
@@ -220,17 +221,17 @@ def talk(rng: Random, with_picture: bool) -> tuple[str, str, str]:
     chance = rng.random()
     if with_picture:
         if chance < 0.35:
-            template = rng.choice((*UNANSWERABLE, *MORE_UNANSWERABLE))
-            return "cannot tell", casual(rng, chosen(rng, template)), CANNOT_TELL
+            unanswerable: tuple[str, ...] = (*UNANSWERABLE, *MORE_UNANSWERABLE)
+            return "cannot tell", _typed(rng, unanswerable, more_talk.MORE["cannot tell"]), CANNOT_TELL
         if chance < 0.4:
-            return "talk", casual(rng, chosen(rng, rng.choice(ARRIVED))), SEEN_PICTURE
+            return "talk", _typed(rng, ARRIVED, more_talk.MORE["arrived"]), SEEN_PICTURE
         if chance < 0.43:
             return "cannot tell", babble(rng), CANNOT_TELL
         if chance < 0.62:
             templates, answer = rng.choice(MEDIUM)
-            return "medium", casual(rng, chosen(rng, rng.choice(templates))), answer
+            return "medium", _typed(rng, templates, more_talk.MEDIUM[answer]), answer
     elif chance < 0.03:
-        return "talk", casual(rng, chosen(rng, rng.choice(ARRIVED))), NO_PICTURE
+        return "talk", _typed(rng, ARRIVED, more_talk.MORE["arrived"]), NO_PICTURE
     elif chance < 0.3:
         name = rng.choice(nouns()).name if rng.random() < 0.6 else rng.choice((*SHAPES, "thing", "object"))
         if rng.random() < 0.2:
@@ -240,4 +241,9 @@ def talk(rng: Random, with_picture: bool) -> tuple[str, str, str]:
         subject = plural(name) if several else with_article(name) if kind == "presence" else f"the {name}"
         return "talk", asked(rng, kind, subject), NO_PICTURE
     templates, answer = rng.choice(SMALL_TALK)
-    return "talk", casual(rng, chosen(rng, rng.choice(templates))), answer
+    return "talk", _typed(rng, templates, more_talk.SMALL_TALK[answer]), answer
+
+
+def _typed(rng: Random, templates: tuple[str, ...], more: tuple[str, ...]) -> Question:
+    plain = chosen(rng, rng.choice(templates))
+    return Question(casual(rng, plain), Asking(plain, more))

@@ -83,6 +83,7 @@ def stranger(rng: Random, scene: Scene) -> Wanted:
     if rng.random() < 0.85:
         word = rng.choice(strangers())
         landscape = bool(scene.marks) and word in LANDSCAPE
+        landscape |= scene.cards is not None and word in ("rectangle", "oval")
         if landscape or any(disputed(item.known_as, word) for item in scene.items):
             word = "bridge"
     else:
@@ -100,6 +101,8 @@ def wanted(rng: Random, scene: Scene, present: float = 0.75) -> Wanted:
 
 
 def _speak_of_shapes(rng: Random, scene: Scene) -> bool:
+    if scene.cards is not None and not any(item.is_shape for item in scene.items):
+        return False  # tiles look like squares, and discs like circles
     share = sum(item.is_shape for item in scene.items) / len(scene.items) if scene.items else 0.3
     return rng.random() < 0.1 + 0.8 * share
 

@@ -4,12 +4,15 @@ import re
 from collections.abc import Mapping
 from random import Random
 
+from kestrel_tools.things.language.fact import CANNOT_TELL, Fact, Region, chart_caption
+from kestrel_tools.things.language.questions import COLOUR
+from kestrel_tools.things.language.spelling import casual, chosen, introduced, tidy
 from kestrel_tools.things.scene import Chart, Scene
 
-from .chart_words import UNKNOWN, direction, missing, worded
-from .fact import CANNOT_TELL, Fact, Region, chart_caption
-from .questions import COLOUR
-from .spelling import casual, chosen, introduced, tidy
+from . import more as chart_more
+from . import printed as chart_print
+from .view import View
+from .words import UNKNOWN, direction, missing, worded
 
 # The tokenizer is made with these; more follow.
 FIRST_QUESTIONS: dict[str, tuple[str, ...]] = {
@@ -135,6 +138,18 @@ WEIGHTS = {
     "is kind": 0.9, "coloured": 1.6, "direction": 1.4, "missing": 0.7, "unknown": 0.25,
 }  # fmt: skip
 
+# Not scored. A training adds them to the shares of the others.
+MORE_WEIGHTS = {
+    "extreme": 3.0, "is extreme": 1.0, "extreme value": 1.2, "place": 1.8, "place of": 0.5, "ranking": 0.8,
+    "compared": 2.2, "than one": 0.7, "difference": 1.6, "sum": 1.2, "twice": 0.6, "over": 1.6,
+    "is over": 1.0, "step": 1.6, "steepest": 0.5, "equal": 0.9, "closest": 0.3, "value at length": 3.0,
+    "who has": 0.9, "title at length": 1.4, "about": 0.5, "unit": 0.5, "axis": 0.7, "labels at length": 0.7,
+    "number at length": 0.8, "family": 0.3, "shows": 0.8, "missing at length": 0.5, "nth": 1.5,
+    "colours": 1.0, "looks": 0.4, "everything": 0.6, "neighbour": 0.6, "untold": 1.0,
+}  # fmt: skip
+MAKERS = chart_more.MAKERS | chart_print.MAKERS
+TRIES = 16
+
 # The number is the answer to these, not the label.
 ASKS_VALUE = re.compile(r"(What|Which) is the \w+ (value|number)\?")
 
@@ -152,8 +167,22 @@ def _chosen(rng: Random, kind: str, *subjects: str) -> str:
 
 def chart_fact(rng: Random, scene: Scene, weights: Mapping[str, float] = WEIGHTS) -> Fact:
     """One thing that is true of the chart, of a random kind."""
-    [kind] = rng.choices(tuple(weights), tuple(weights.values()))
-    return fact_of(rng, kind, scene)
+    kinds, shares = tuple(weights), tuple(weights.values())
+    for _ in range(TRIES):
+        [kind] = rng.choices(kinds, shares)
+        if kind not in MAKERS:
+            return fact_of(rng, kind, scene)
+        if (found := more_of(rng, kind, scene)) is not None:
+            return found
+    return fact_of(rng, "largest", scene)
+
+
+def more_of(rng: Random, kind: str, scene: Scene) -> Fact | None:
+    """One of the kinds of `MORE_WEIGHTS`; None where the chart does not allow it."""
+    view = View(scene)
+    if len({label.lower() for label in view.labels}) < len(view.labels):
+        return None
+    return MAKERS[kind](rng, view)
 
 
 def asked_of(rng: Random, chart: Chart, kind: str, *subjects: str) -> str:
@@ -222,6 +251,8 @@ def fact_of(rng: Random, kind: str, scene: Scene) -> Fact:
             return Fact(name, asked_of(rng, chart, "value", absent), CANNOT_TELL)
         case "unknown":
             question = chosen(rng, rng.choice(UNKNOWN).format(a=label))
+            if "measured?" in question and View(scene).subtitle:  # which may tell it
+                return fact_of(rng, "value", scene)
             return Fact("cannot tell", casual(rng, question), CANNOT_TELL)
         case "is chart":
             return Fact(name, asked(rng, kind), "yes")
@@ -239,7 +270,7 @@ def _coloured(rng: Random, chart: Chart, at: int) -> Fact:
     label = chart.labels[at]
     if len(chart.colours) == 1:
         question, answer = asked(rng, "one colour"), chart.colours[0]
-    elif rng.random() < 0.5:
+    elif rng.random() < 0.5 or chart.colours.count(chart.colours[at]) > 1:
         question, answer = asked(rng, "colour of", label), chart.colours[at]
     else:
         question, answer = asked(rng, "coloured", chart.colours[at]), label

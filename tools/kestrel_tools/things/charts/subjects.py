@@ -1,10 +1,23 @@
 """What charts are about: labels that belong together, and titles that suit them. No torch."""
 
-from functools import cache
+from functools import cache, lru_cache
 from random import Random
 from typing import NamedTuple
 
-from .lettering import any_word, cased
+from kestrel_tools.things.lettering import MOST_LETTERS, any_word, cased
+
+from .topics import (
+    CALENDAR,
+    GOODS,
+    MORE_TOPICS,
+    NOT_GOODS,
+    PEOPLE,
+    SUBTITLES,
+    UNITS,
+    WIDER_LABELS,
+    Topic,
+    unit_in,
+)
 
 # The tokenizer is made with these labels and titles; more follow below.
 LABELS: tuple[tuple[str, ...], ...] = (
@@ -59,24 +72,14 @@ MORE_LABELS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("flavor", ("Vanilla", "Mint", "Mango", "Cherry", "Coffee")),
 )
 TIMES = {
-    "day": "on", "month": "in", "quarter": "in", "year": "in", "season": "in", "week": "in", "hour": "at"
+    "day": "on", "month": "in", "quarter": "in", "year": "in", "season": "in", "week": "in", "hour": "at",
+    "decade": "in", "round": "in", "game": "in",
 }  # fmt: skip
-PEOPLE = ("person", "team")
-CALENDAR = ("day", "month", "quarter", "year", "season", "week")
-GOODS = ("fruit", "drink", "vegetable", "product", "dish", "flavor")
-
-
-class Topic(NamedTuple):
-    """What a chart with one of the titles is about, in the words of its questions."""
-
-    titles: tuple[str, ...]
-    amount: str  # after "how": many tickets, much rain; "many": of what the title says
-    most: tuple[str, ...]  # the wettest
-    least: tuple[str, ...]
-    does: tuple[str, str]  # what people do, and did
-    families: tuple[str, ...]  # that it is told of
-    value: tuple[str, ...] = ()  # how else a value is asked for: label, and label with its preposition
-
+# Where others are; all else is said with "for".
+PLACED = {
+    "city": "in", "country": "in", "room": "in", "continent": "in", "department": "in", "school": "at",
+    "store": "at",
+}  # fmt: skip
 
 TOPICS = (
     Topic(
@@ -95,38 +98,40 @@ TOPICS = (
         ("Votes", "Survey", "Favorites", "Poll", "Likes"),
         "many votes", ("most popular", "best liked", "favorite"), ("least popular", "least liked"),
         ("get", "got"), (*GOODS, *PEOPLE, "animal", "color", "vehicle", "sport", "subject", "pet", "answer"),
-        ("How many [people|] [like|chose|picked|voted for] {label}?",),
+        ("How many [people|] [like|chose|picked|voted for] {label}?",), wins=True, cap=900,
     ),
     Topic(
         ("Points", "Score", "Goals", "Results", "Final score"),
         "many points", ("best", "strongest"), ("worst", "weakest"), ("score", "scored"),
-        (*PEOPLE, "class", "country"), ("[What's|What is] the score of {label}?",),
+        (*PEOPLE, "class", "country"), ("[What's|What is] the score of {label}?",), wins=True, cap=200,
     ),
     Topic(
         ("Medals", "Gold medals"), "many medals", ("best", "most successful"), ("worst",),
-        ("win", "won"), (*PEOPLE, "country", "class"),
+        ("win", "won"), (*PEOPLE, "country", "class"), wins=True, cap=100,
     ),
     Topic(
         ("Rain", "Rainfall", "Rain in mm"), "much rain", ("wettest", "rainiest"), ("driest",), ("get", "got"),
         (*CALENDAR, "city", "country"), ("How much did it rain {at}?", "How [wet|rainy] was it {at}?"),
+        cap=400,
     ),
     Topic(
         ("Snow", "Snow in cm"), "much snow", ("snowiest", "whitest"), ("least snowy",), ("get", "got"),
-        (*CALENDAR, "city", "country"), ("How much did it snow {at}?",),
+        (*CALENDAR, "city", "country"), ("How much did it snow {at}?",), cap=200,
     ),
     Topic(
         ("Sun hours", "Sunshine"), "many hours of sun", ("sunniest", "brightest"), ("cloudiest", "darkest"),
         ("get", "got"), (*CALENDAR, "city", "country"),
-        ("How [long|many hours] did the sun shine {at}?", "How sunny was it {at}?"),
+        ("How [long|many hours] did the sun shine {at}?", "How sunny was it {at}?"), cap=400,
     ),
     Topic(
         ("Temperature", "Temperatures"), "many degrees", ("hottest", "warmest"), ("coldest", "coolest"),
         ("have", "had"), (*CALENDAR, "city", "country", "hour", "room"),
-        ("How [hot|warm|cold] [was|is] it {at}?", "What was the temperature {at}?"),
+        ("How [hot|warm|cold] [was|is] it {at}?", "What was the temperature {at}?"), sums=False, cap=50,
+        measured=True,
     ),
     Topic(
         ("Books read", "Books"), "many books", ("best",), ("worst",), ("read", "read"),
-        (*PEOPLE, "class", "month", "year"), (),
+        (*PEOPLE, "class", "month", "year"), (), cap=100,
     ),
     Topic(
         ("Profit", "Income", "Savings", "Tips"), "much money", ("best", "most profitable"), ("worst",),
@@ -141,16 +146,18 @@ TOPICS = (
     Topic(
         ("Price", "Prices"), "", ("most expensive", "priciest"), ("cheapest", "least expensive"),
         ("pay", "paid"), (*GOODS, "vehicle", "pet"),
-        ("How much [{does} {label} cost|{is} {label}]?", "[What's|What is] the price of {label}?"),
+        ("How much [{does} {label} cost|{is} {label}]?", "[What's|What is] the price of {label}?"), cap=900,
+        measured=True,
     ),
     Topic(
         ("Weight", "Weight in kg"), "", ("heaviest",), ("lightest",), ("lift", "lifted"),
         ("person", "animal", "pet", "fruit", "vehicle"),
-        ("How heavy {is} {label}?", "How much {does} {label} weigh?"),
+        ("How heavy {is} {label}?", "How much {does} {label} weigh?"), cap=900, measured=True,
     ),
     Topic(
         ("Speed", "Top speed"), "", ("fastest", "quickest"), ("slowest",), ("reach", "reached"),
-        ("vehicle", "animal", "person", "pet"), ("How fast {is} {label}?",),
+        ("vehicle", "animal", "person", "pet"), ("How fast {is} {label}?",), sums=False, cap=400,
+        measured=True,
     ),
     Topic(
         ("Orders", "Downloads", "Emails", "Calls"), "many", ("busiest",), ("quietest", "slowest"),
@@ -162,7 +169,7 @@ TOPICS = (
     ),
     Topic(
         ("Hours slept", "Homework", "Screen time"), "many hours", ("longest",), ("shortest",),
-        ("need", "needed"), ("person", "day", "week"), ("How [many hours|long] was it {at}?",),
+        ("need", "needed"), ("person", "day", "week"), ("How [many hours|long] was it {at}?",), cap=20,
     ),
     Topic(
         ("Pupils", "Class size", "Population"), "many people", ("biggest", "largest"), ("smallest",),
@@ -172,6 +179,19 @@ TOPICS = (
 TITLED = 0.55  # of all charts
 ANY_WORDS = 0.45
 MOST_WORDS, LONGEST_WORD = 8, 8
+MORE_TITLED = 0.8  # of the charts of other looks
+SUBTITLED = 0.3  # of those that have a title
+NAMED = 0.2  # of those whose labels have a name, such as "Month"
+
+
+class Subject(NamedTuple):
+    """What is printed on a chart beside its numbers; the axis is that of the labels."""
+
+    title: str
+    labels: tuple[str, ...]
+    subtitle: str = ""
+    axis: str = ""
+    cap: int = 9000  # that no value is above
 
 
 def draw_subject(rng: Random, any_words: float = ANY_WORDS) -> tuple[str, tuple[str, ...]]:
@@ -190,18 +210,54 @@ def draw_subject(rng: Random, any_words: float = ANY_WORDS) -> tuple[str, tuple[
     return rng.choice(topic.titles), rng.choice(labels_of(rng.choice(topic.families)))
 
 
-def _some_words(rng: Random) -> tuple[str, ...]:
+def draw_wider_subject(rng: Random, any_words: float = ANY_WORDS) -> Subject:
+    """From all lists, with longer labels, and with what else charts print."""
+    titled, cap = rng.random() < MORE_TITLED, 9000
+    if rng.random() < any_words:
+        title = " ".join(any_word(rng) for _ in range(rng.choice((1, 2, 2))))
+        known = rng.random() < 0.4 or len(title) > MOST_LETTERS
+        title = rng.choice(ALL_TITLES) if known else cased(rng, title)
+        labels, family = _some_words(rng, rng.choice((LONGEST_WORD, LONGEST_WORD, 11))), ""
+    else:
+        topic = rng.choice(ALL_TOPICS)
+        family = rng.choice(topic.families if titled else tuple(_families_of_all()))
+        cap = topic.cap if titled else cap
+        titles = [title for title in topic.titles if title not in NOT_GOODS or family not in GOODS]
+        title, labels = rng.choice(titles or [""]), rng.choice(all_labels_of(family))
+    if rng.random() < 0.1:
+        labels = tuple(map(str.upper, labels))
+    axis = family.capitalize() if rng.random() < NAMED and family not in ("person", "answer") else ""
+    if not titled:
+        return Subject("", labels, "", axis, cap)
+    subtitle = ""
+    if rng.random() < SUBTITLED and not any(letter.isdigit() for letter in title):
+        unit = UNITS.get(title, "") if rng.random() < 0.8 else ""
+        subtitle = f"in {unit}" if unit else "" if unit_in(title) else rng.choice(SUBTITLES)
+    if rng.random() < 0.15:
+        title = title.upper()
+    return Subject(title, labels, subtitle, axis, cap)
+
+
+def _some_words(rng: Random, longest: int = LONGEST_WORD) -> tuple[str, ...]:
     words = dict.fromkeys(any_word(rng) for _ in range(2 * MOST_WORDS))
     case = rng.choice((str.title, str.title, str.lower, str.upper))
-    return tuple(word for word in map(case, words) if len(word) <= LONGEST_WORD and not family_of(word))[
+    return tuple(word for word in map(case, words) if len(word) <= longest and not family_of(word))[
         :MOST_WORDS
     ]
 
 
 @cache
 def labels_of(family: str) -> tuple[tuple[str, ...], ...]:
+    """Lists of the scored charts; where these have none, the others."""
     pairs = (*zip(FAMILIES, LABELS, strict=True), *MORE_LABELS)
-    return tuple(labels for name, labels in pairs if name == family)
+    found = tuple(labels for name, labels in pairs if name == family)
+    return found or tuple(labels for name, labels in WIDER_LABELS if name == family)
+
+
+@cache
+def all_labels_of(family: str) -> tuple[tuple[str, ...], ...]:
+    wider = tuple(labels for name, labels in WIDER_LABELS if name == family)
+    return tuple(dict.fromkeys((*labels_of(family), *wider)))
 
 
 @cache
@@ -210,11 +266,50 @@ def _families() -> dict[str, str]:
     return {label: name for name in names for labels in labels_of(name) for label in labels}
 
 
+@cache
+def _families_of_all() -> dict[str, frozenset[str]]:
+    """Every family, with its labels in small letters."""
+    names = dict.fromkeys((*FAMILIES, *(name for name, _ in (*MORE_LABELS, *WIDER_LABELS))))
+    return {
+        name: frozenset(label.lower() for labels in all_labels_of(name) for label in labels) for name in names
+    }
+
+
 def family_of(label: str) -> str:
     """What a label is: a day, a person; empty where it is none of these."""
     return _families().get(label, "")
 
 
+@lru_cache(4096)
+def family_of_all(labels: tuple[str, ...]) -> str:
+    """What all of the labels are, whatever their case; empty where two families have them."""
+    shown = {label.lower() for label in labels}
+    names = [name for name, known in _families_of_all().items() if shown <= known]
+    return names[0] if len(names) == 1 else ""
+
+
+@lru_cache(4096)
+def in_order(labels: tuple[str, ...]) -> bool:
+    """Whether they follow each other as in their list, with none left out."""
+    shown = [label.lower() for label in labels]
+    for known in all_labels_of(family_of_all(labels)):
+        small = [label.lower() for label in known]
+        if shown[0] in small and small[(at := small.index(shown[0])) : at + len(shown)] == shown:
+            return True
+    return False
+
+
 @cache
 def topic_of(title: str) -> Topic | None:
     return next((topic for topic in TOPICS if title in topic.titles), None)
+
+
+@lru_cache(4096)
+def any_topic_of(title: str) -> tuple[str, Topic] | None:
+    """The title as it is in its topic, whatever its case here."""
+    found = ((name, topic) for topic in ALL_TOPICS for name in topic.titles if name.lower() == title.lower())
+    return next(found, None)
+
+
+ALL_TOPICS = (*TOPICS, *MORE_TOPICS)
+ALL_TITLES = tuple(dict.fromkeys((*TITLES, *(title for topic in ALL_TOPICS for title in topic.titles))))

@@ -1,11 +1,11 @@
-"""What things are for, what signs tell, what is absent, and what is asked without a picture."""
+"""What signs tell, what is absent, and what is asked without a picture."""
 
 import re
 from random import Random
 
 import pytest
 
-from kestrel_tools.things.language import print_facts, spelling, uses
+from kestrel_tools.things.language import print_facts, spelling
 from kestrel_tools.things.language.talk import NO_PICTURE, talk
 from kestrel_tools.things.language.wanted import wanted
 from kestrel_tools.things.names import by_name
@@ -36,11 +36,6 @@ def test_a_word_without_a_number_numbers_nothing() -> None:
         assert answers(print_facts.numbered, scene, "") == set(), text
 
 
-def test_nothing_is_both_for_something_and_disputed() -> None:
-    for words, names in ((words, names) for words, *_, names in (*uses.WITH, *uses.DONE)):
-        assert set(names).isdisjoint(uses.DISPUTED.get(words, ())), words
-
-
 def test_a_place_is_open_or_closed_as_its_sign_says() -> None:
     for sign, is_open, is_closed in (("OPEN", "yes", "no"), ("Closed", "no", "yes")):
         scene = Scene(1.0, WHITE, (), (line(sign, 0.5, 0.5, (0, 0, 0)),))
@@ -48,17 +43,6 @@ def test_a_place_is_open_or_closed_as_its_sign_says() -> None:
         assert answers(ask, scene, r"(?i)open (now|today)") == {is_open}
         assert answers(ask, scene, r"(?i)closed (now|today)") == {is_closed}
         assert answers(ask, scene, r"(?i)open or closed") == {sign.lower()}
-
-
-def test_a_thing_is_told_by_what_it_is_for() -> None:
-    scene = scene_of(at("key", 0.2, 0.5), at("dog", 0.5, 0.5), at("chair", 0.8, 0.5))
-    assert answers(uses.use, scene, r"(?i)unlock") == {"key"}
-    assert answers(uses.use, scene, r"(?i)sit on") == {"chair"}
-    assert answers(uses.use, scene_of(at("dog", 0.2, 0.5)), "") == {"nothing"}
-    both = scene_of(at("clock", 0.2, 0.5), at("watch", 0.5, 0.5))
-    assert answers(uses.use, both, r"(?i)time") == {"clock, watch"}
-    beside = scene_of(at("scissors", 0.2, 0.5), at("knife", 0.5, 0.5))
-    assert answers(uses.use, beside, r"(?i)ribbon|cloth|hair") == set(), "a knife cuts them too"
 
 
 def test_what_is_absent_is_often_of_a_kind_with_what_is_there() -> None:

@@ -4,11 +4,11 @@ import re
 from itertools import pairwise
 from random import Random
 
+from kestrel_tools.things.charts.subjects import TIMES, family_of, labels_of, topic_of
+from kestrel_tools.things.charts.topics import GOODS, PEOPLE
+from kestrel_tools.things.language.spelling import casual, chosen, introduced, tidy
 from kestrel_tools.things.names import plural
 from kestrel_tools.things.scene import Chart
-from kestrel_tools.things.subjects import GOODS, PEOPLE, TIMES, family_of, labels_of, topic_of
-
-from .spelling import casual, chosen, introduced, tidy
 
 # By what is asked and whose it is: times, people, others; then those with the words of a topic.
 # n: the family's noun, ns: several, a and b: labels, at and at_b: with their prepositions.

@@ -1,0 +1,313 @@
+"""How people ask who is first, second or last on a chart. No torch.
+
+By kind, then by what the labels are: "any", "time", "who", "what". A template is used where
+`chart_view.fields_of` has all that it names; `{if_wins}` and its like say nothing and only ask for that.
+"""
+
+Templates = dict[str, dict[str, tuple[str, ...]]]
+
+ASKED: Templates = {
+    "best": {
+        "any": (
+            "[Which|What] {bar} is the [tallest|highest|biggest] [of all|in the {chart}|]?",
+            "{if_bar}Which {bar} [sticks out|stands out] as the [biggest|largest|longest]?",
+            "Which one is [number one|ahead of all the others|in the lead|out in front]?",
+            "[Name|Tell me|Give me] the [label|name] of the [highest|largest|biggest] {bar}.",
+            "[Find|Look for|Identify] the [maximum|largest value] and tell me [what it is for|its label].",
+            "Looking at this {chart}, which [one|entry|label] comes out on top?",
+            "[label|category|entry] with the [max|maximum|highest|largest] value?",
+            "I [need|want|would like] the [label|name] of the [largest|highest] value[, please|].",
+            "[Which|What] [has got|has] the [highest|biggest] [value|amount|number] of [all|them all]?",
+            "What is the [label|name] of the [max|peak|top] [value|entry]?",
+            "{Who} [has|shows] a higher [value|number] than all [the others|the rest]?",
+            "[Tell me|Say|Do you know] {who} has the [highest|biggest|top] [value|number|{bar}].",
+            "Out of [all of these|everything here|all of them], which is the [largest|highest|biggest]?",
+            "{Who} has {x_most}?", "{Who} {got} {x_most} [of all|of them all|overall]?",
+        ),
+        "time": (
+            "When was the peak?", "When did it [reach|hit] its [peak|maximum|highest point|top]?",
+            "{On} [which|what] {n} [was|is] it [highest|at its highest|at its peak|the most]?",
+            "Which {n} [set the record|was the record {n}|was the high point]?",
+            "Which {n} was the {most} [one|of all|]?",
+            "[What|Which] was the {most} {n} [on record|here|shown|]?",
+            "When did [they|we|you|the people] {do} {x_most}?", "{On} which {n} did [they|we] {do} {x_most}?",
+            "Which {n} [saw|brought|gave us|had] {x_most}?", "I want to know the {most} {n}.",
+            "[Tell|Remind] me [when|{on} which {n}] it was highest.", "When was it {most}?",
+            "We are looking for the {most} {n}. Which [is it|one is it]?", "the {most} {n} [pls|please|]?",
+            "{n} with {x_most}?", "At [what|which] point is it highest?",
+        ),
+        "who": (
+            "{if_wins}Who won [the game|the contest|this|here|]?",
+            "{if_wins}Who is the [winner|champion|champ]?",
+            "{if_wins}Who came [first|in first|1st|out on top]?", "{if_wins}And the winner is[ ...|]?",
+            "{if_wins}Who [gets|got|takes] [the gold medal|first place|the trophy|the cup|first prize]?",
+            "{if_wins}Which {n} [won|is the winner|came first|finished first|is in first place]?",
+            "{if_wins}Whom should [I|we] congratulate?", "{if_wins}who winned?", "{if_wins}Who is the best?",
+            "{if_wins}Who beat everybody else?", "{if_wins}[Which|What] {n} [is|was] the {most}?",
+            "Who is [leading|in front|ahead|the leader|at the top of the ranking]?",
+            "Who is the {most}{if_measured}?",
+            "Who {got} more than [everyone else|all the others|anybody else]?", "Who [has|holds] the record?",
+            "Whose {bar} is the [highest|biggest|longest|tallest]?",
+            "Whose [number|value] is the [highest|biggest]?", "Which of the {ns} {got} {x_most}?",
+            "[Tell me|Please say] who {did} {x_most}.", "Of all [the|these] {ns}, who {did} {x_most}?",
+        ),
+        "what": (
+            "{if_votes}[Which|What] {n} do [people|they|the kids|most people|the others] like [best|most]?",
+            "{if_votes}What is everybody's favorite [{n}|]?", "{if_votes}Which {n} won [the vote|the poll|]?",
+            "{if_votes}[Which|What] [is|was] chosen most often?", "{if_votes}Which {n} is loved the most?",
+            "{if_sold}Which {n} [sells|sold] best?", "{if_sold}What is [the|our] best seller?",
+            "[Which|What] {n} [comes|came] out on top?", "The {most} {n}, which is it?",
+            "Of all the {ns}, which is [the {most}|highest]?", "What's the [number one|top] {n}?",
+            "[Which|What] is the {most} {n} [here|of them|]?",
+            "{if_measured}Which {n} is the {most} [of all|]?",
+            "{if_counted}{if_untitled}[What|Which] [are there|do they have] the most of?",
+            "Which {n} has {x_most}?", "[Could|Can] you tell me the {most} {n}?",
+            "Which of these {ns} is number one?",
+        ),
+    },
+    "worst": {
+        "any": (
+            "[Which|What] {bar} is the [shortest|lowest|smallest] [of all|in the {chart}|]?",
+            "{if_bar}Which {bar} [sticks out|stands out] as the [smallest|tiniest|shortest]?",
+            "Which one is [in last place|behind all the others]?",
+            "[Name|Tell me|Give me] the [label|name] of the [lowest|smallest] {bar}.",
+            "[Find|Look for|Identify] the [minimum|smallest value] and tell me [what it is for|its label].",
+            "[label|category|entry] with the [min|minimum|lowest|smallest] value?",
+            "I [need|want|would like] the [label|name] of the [smallest|lowest] value[, please|].",
+            "[Which|What] [has got|has|shows] the [lowest|smallest] [value|amount|number] of [all|them all]?",
+            "{Who} [has|shows] a lower [value|number] than all [the others|the rest]?",
+            "[Tell me|Say|Do you know] {who} has the [lowest|smallest] [value|number|{bar}].",
+            "Out of [all of these|everything here|all of them], which is the [lowest|smallest]?",
+            "{Who} has {x_least}?", "{Who} {got} {x_least} [of all|of them all|overall]?",
+        ),
+        "time": (
+            "When was the low point?", "When did it [reach|hit] its [minimum|lowest point|low]?",
+            "{On} [which|what] {n} [was|is] it [lowest|at its lowest|the least]?",
+            "Which {n} was the {least} [one|of all|]?",
+            "[What|Which] was the {least} {n} [on record|here|shown|]?",
+            "When did [they|we|you|the people] {do} {x_least}?",
+            "{On} which {n} did [they|we] {do} {x_least}?", "Which {n} [saw|brought|gave us|had] {x_least}?",
+            "I want to know the {least} {n}.", "[Tell|Remind] me [when|{on} which {n}] it was lowest.",
+            "When was it {least}?", "We are looking for the {least} {n}. Which [is it|one is it]?",
+            "{n} with {x_least}?",
+        ),
+        "who": (
+            "{if_wins}Who came [last|in last|out last]?", "{if_wins}Who is [last|in last place|the loser]?",
+            "{if_wins}Which {n} [lost|came last|finished last|is in last place]?",
+            "{if_wins}who is the looser?", "{if_wins}Who lost against everybody else?",
+            "{if_wins}[Which|What] {n} [is|was] the {least}?",
+            "Who is [at the bottom of the ranking|at the end of the ranking|behind everyone else]?",
+            "Who is the {least}{if_measured}?",
+            "Who {got} less than [everyone else|all the others|anybody else]?",
+            "Whose {bar} is the [lowest|smallest|shortest]?",
+            "Whose [number|value] is the [lowest|smallest]?", "Which of the {ns} {got} {x_least}?",
+            "[Tell me|Please say] who {did} {x_least}.", "Of all [the|these] {ns}, who {did} {x_least}?",
+        ),
+        "what": (
+            "{if_votes}[Which|What] {n} do [people|they|the kids] like [least|the least]?",
+            "{if_votes}Which {n} [lost|came last] [in the vote|in the poll|]?",
+            "{if_votes}[Which|What] was chosen least often?", "{if_votes}Which {n} does hardly anybody like?",
+            "{if_sold}Which {n} [sells|sold] worst?", "The {least} {n}, which is it?",
+            "Of all the {ns}, which is [the {least}|lowest]?",
+            "[Which|What] is the {least} {n} [here|of them|]?",
+            "{if_measured}Which {n} is the {least} [of all|]?", "Which {n} has {x_least}?",
+            "{if_counted}{if_untitled}[What|Which] [are there|do they have] the fewest of?",
+            "[Could|Can] you tell me the {least} {n}?",
+        ),
+    },
+    "is best": {
+        "any": (
+            "{is} {a} the [highest|largest|biggest] [one|of all|value|]?", "{does} {a} have {x_most}?",
+            "Would you say {a} {has_a} {x_most}?",
+            "{a} {is} the [highest|biggest] [one|], [right|correct|am I right]?",
+            "Am I right that {a} {is} [number one|the highest|the largest]?",
+            "My [friend|son|boss] says {a} {is} the [highest|largest]. Is [that true|she right|that so]?",
+            "Is it true that {a} {has_a} [{x_most}|the highest value]?",
+            "{is} {a} [number one|in first place|in the lead]?", "{is} {a} higher than all the others?",
+            "Does the maximum belong to {a}?",
+        ),
+        "time": (
+            "{was} {a} the [peak|record|top] {n}?", "Was it highest {at}?", "Was the peak {at}?",
+            "Did [they|we] {do} {x_most} {at}?", "{was} {a} the {most} {n} [of all|]?",
+        ),
+        "who": (
+            "{if_wins}Did {a} [win|come first|finish first|win the game]?",
+            "{if_wins}{is} {a} the [winner|champion]?", "{if_wins}I bet on {a}. [Did I win|Was I right]?",
+            "{if_wins}I [voted for|rooted for] {a}. Did {a} win?", "{if_wins}{is} {a} in first place?",
+            "Did {a} {do} {x_most}?", "{is} {a} [leading|in front of everybody]?",
+        ),
+        "what": (
+            "{is} {a} the {most} [{n}|one]?", "Did {a} {get} {x_most}?", "{if_votes}Did {a} win [the vote|]?",
+        ),
+    },
+    "is worst": {
+        "any": (
+            "{is} {a} the [lowest|smallest] [one|of all|value|]?", "{does} {a} have {x_least}?",
+            "{a} {is} the [lowest|smallest] [one|], [right|correct|am I right]?",
+            "Is it true that {a} {has_a} [{x_least}|the lowest value]?", "{is} {a} in last place?",
+            "{is} {a} lower than all the others?", "Does the minimum belong to {a}?",
+            "My [friend|son|boss] says {a} {is} the [lowest|smallest]. Is [that true|he right|that so]?",
+        ),
+        "time": ("Was it lowest {at}?", "Did [they|we] {do} {x_least} {at}?", "{was} {a} the {least} {n}?"),
+        "who": (
+            "{if_wins}Did {a} [come last|finish last|lose against everybody]?",
+            "{if_wins}{is} {a} in last place?", "Did {a} {do} {x_least}?",
+        ),
+        "what": ("{is} {a} the {least} [{n}|one]?", "Did {a} {get} {x_least}?"),
+    },
+    "best value": {
+        "any": (
+            "How [high|big] is the [tallest|highest|biggest] {bar}?",
+            "What [number|value] is [the highest|the largest]?",
+            "What number does the [largest|biggest|highest] {bar} [show|have|reach|stand for]?",
+            "[What's|What is] the [record|maximum|peak value|top value|highest number among the {bars}]?",
+            "[Give me|Tell me] the [highest|largest|maximum] value[, not the label|].", "max(values)?",
+            "{How_x} [is the most|is the maximum|does the highest one have]?",
+            "What is the value of the [biggest|largest|highest] one?", "max value?",
+        ),
+        "time": (
+            "{How_x} did [they|we] {do} in the {most} {n}?", "How high was it at the peak?",
+            "What was the [value|number] in the {most} {n}?", "What did it [peak|top out] at?",
+        ),
+        "who": (
+            "{if_wins}{How_x} did the winner {do}?",
+            "{if_wins}What is the [winner's|winning] [score|result|number]?",
+            "{How_x} does the [leader|best {n}|first one] have?",
+        ),
+        "what": (
+            "{How_x} does the {most} {n} have?", "{if_votes}How many [people|] voted for the winner?",
+            "{How_x} did the {most} {n} {get}?",
+        ),
+    },
+    "worst value": {
+        "any": (
+            "How [high|big] is the [shortest|lowest|smallest] {bar}?",
+            "What number does the [smallest|lowest] {bar} [show|have|reach|stand for]?",
+            "[What's|What is] the [minimum|smallest number among the {bars}]?", "min(values)?", "min value?",
+            "[Give me|Tell me] the [lowest|smallest|minimum] value[, not the label|].",
+            "{How_x} is the [least|minimum]?", "What is the value of the [smallest|lowest] one?",
+        ),
+        "time": (
+            "{How_x} did [they|we] {do} in the {least} {n}?", "How low did it get?",
+            "What was the [value|number] in the {least} {n}?",
+        ),
+        "who": ("{if_wins}{How_x} did the loser {do}?", "{How_x} does the lowest one have?"),
+        "what": ("{How_x} does the {least} {n} have?", "{How_x} did the {least} {n} {get}?"),
+    },
+    "place": {
+        "any": (
+            "Which [one|label|{bar}] is the {nth} [highest|largest|biggest]?",
+            "What has the {nth} [highest|largest] value?",
+            "[Sort|Rank] [them|the {bars}] from [largest to smallest|high to low]. What is the {nth} one?",
+            "What comes {nth} [when you sort them by size|if you rank them from high to low]?",
+            "{Who} has the {nth} [highest|biggest|largest] [value|number|{bar}]?",
+            "[Name|Tell me|Give me] the {nth} [largest|highest] [one|{bar}].",
+            "the {nth} highest [one|{bar}]?", "{Who} {got} the {nth} most {noun}?",
+        ),
+        "time": (
+            "Which {n} was the {nth} {most}?", "[What|Which] was the {nth} {most} {n}?",
+            "What is the {nth} highest {n}?",
+        ),
+        "who": (
+            "{if_wins}Who came {nth}?", "{if_wins}Who is in {nth} place?",
+            "{if_wins}{nth} place goes to [whom|who]?",
+            "{if_wins}Which {n} [finished|ended up|came in|ranked|is] {nth}?",
+            "{if_wins}Who [took|got|reached] {nth} place?",
+            "{if_wins}Who [got|gets|takes|wins] the {medal} medal?", "Who {did} the {nth} most [{noun}|]?",
+        ),
+        "what": (
+            "[What|Which] is the {nth} {most} {n}?", "[Which|What] {n} is the {nth} {most}?",
+            "{if_votes}Which {n} came {nth}?", "{if_votes}Which {n} [is|ended up|finished] in {nth} place?",
+        ),
+    },
+    "second": {
+        "any": (
+            "Apart from {a}, which [one|{bar}] is the [highest|largest|biggest]?",
+            "After {a}, which is the next [highest|largest]?",
+            "{Who} [is|comes] [right|directly|just|] behind {a}?{if_wins}",
+            "If {a} was left out, which would be the highest?",
+            "What is the next [highest|biggest] after {a}?",
+        ),
+        "who": (
+            "{if_wins}Who is the runner-up?", "{if_wins}Who was beaten only by {a}?",
+            "{if_wins}[The runner-up|Number two] is[ who|]?",
+        ),
+        "time": ("Besides {a}, when was it highest?", "Apart from {a}, which {n} was the {most}?"),
+        "what": ("Besides {a}, which {n} is the {most}?", "{if_votes}Which {n} lost only to {a}?"),
+    },
+    "low place": {
+        "any": (
+            "Which [one|label|{bar}] is the second [lowest|smallest]?",
+            "What has the second [lowest|smallest] value?",
+            "{Who} has the second [lowest|smallest] [value|number|{bar}]?", "the second lowest [one|{bar}]?",
+        ),
+        "who": (
+            "{if_wins}Who came second to last?", "{if_wins}Who is second from the bottom in the ranking?",
+            "{if_wins}Who is next to last in the ranking?",
+        ),
+        "time": ("[What|Which] was the second {least} {n}?",),
+        "what": ("[What|Which] is the second {least} {n}?",),
+    },
+    "place of": {
+        "who": (
+            "{if_wins}[What|Which] place did {a} [get|take|finish in|come in|end up in]?",
+            "{if_wins}In [what|which] place is {a}?",
+            "{if_wins}How did {a} place, first, second or third?{if_few}", "{if_wins}Where {does} {a} rank?",
+            "{if_wins}What [rank|position] does {a} have [in the ranking|]?",
+            "{if_wins}I'm {a}, what place did I get?",
+        ),
+        "what": (
+            "{if_votes}[What|Which] place did {a} [get|take|come in]?", "{if_votes}Where {does} {a} rank?",
+        ),
+    },
+    "ranking": {
+        "any": (
+            "[List|Name|Give me] [them all|all of them] from [highest to lowest|biggest to smallest].",
+            "[Rank|Sort|Order] [them|the {bars}|the labels] [by value|by size|], [highest|biggest] first.",
+            "What is the order from [largest to smallest|highest to lowest|most to least]?",
+            "[sort|order] [labels|categories] by value descending", "Sort the {bars} in descending order.",
+        ),
+        "time": ("[List|Rank] the {ns} from [{most} to {least}|highest to lowest].",),
+        "who": (
+            "{if_wins}[Give me|What is|Read me] the [ranking|leaderboard|final order|standings].",
+            "{if_wins}List the {ns} from [best to worst|first to last place|winner to loser].",
+            "[List|Rank] the {ns} from most to least [{noun}|].",
+            "{if_wins}Who came first, second, third and so on?",
+        ),
+        "what": ("[List|Rank|Sort] the {ns} from [{most} to {least}|most to least].",),
+    },
+    "rising": {
+        "any": (
+            "[List|Name|Give me] [them|all of them] from [lowest to highest|smallest to largest].",
+            "[Rank|Sort|Order] [them|the {bars}|the labels] [by value|by size|], [lowest|smallest] first.",
+            "Put them in order, starting with the [lowest|smallest].",
+            "[sort|order] [labels|categories] by value ascending",
+        ),
+    },
+    "top": {
+        "any": (
+            "[What|Which] are the {few} [highest|largest|biggest] [ones|{bars}]?",
+            "Name the {few} [highest|largest|biggest] {bars}.",
+            "[What|Which] {few} have the [highest|largest] values?", "top {few}?", "What are the top {few}?",
+        ),
+        "time": ("[What|Which] were the {few} {most} {ns}?", "{On} which {few} {ns} was it highest?"),
+        "who": (
+            "{if_wins}Who are the [best|top] {few}?", "Which {few} {ns} {got_many} {x_most}?",
+            "{if_wins}Who [won|got] the first {few} places?",
+        ),
+        "what": (
+            "[What|Which] are the {few} {most} {ns}?", "{if_votes}Which {few} {ns} are liked best?",
+            "Name the top {few} {ns}.",
+        ),
+    },
+    "bottom": {
+        "any": (
+            "[What|Which] are the {few} [lowest|smallest] [ones|{bars}]?",
+            "Name the {few} [lowest|smallest] {bars}.",
+            "[What|Which] {few} have the [lowest|smallest] values?",
+        ),
+        "time": ("[What|Which] were the {few} {least} {ns}?",),
+        "who": ("Which {few} {ns} {got_many} {x_least}?", "{if_wins}Who are the last {few} in the ranking?"),
+        "what": ("[What|Which] are the {few} {least} {ns}?",),
+    },
+}  # fmt: skip

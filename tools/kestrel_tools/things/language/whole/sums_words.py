@@ -1,0 +1,206 @@
+"""How people ask for sums over what is in a picture. The answers are in `sums`."""
+
+from kestrel_tools.things.language.questions import COLOUR, HERE, PICTURE
+
+# {0} and {1} are several of something: dogs and cats.
+QUESTIONS: dict[str, tuple[str, ...]] = {
+    "total": (
+        f"How many things are there [in total|in all|altogether|all in all] [{HERE}|]?",
+        "[In total|All in all|Altogether|Overall], how many things [do you see|are there|are shown]?",
+        "[Add everything up|Count everything together|Count it all up]: how many things [is that|are there]?",
+        "[What's|What is] the [grand total|total|overall number of things|sum of all things]?",
+        "If I [put|laid|placed] a sticker on each thing, how many stickers would I need?",
+        "[Total number|Total count|Sum] of [objects|things|items] [in the image|]?",
+        "Give me [one number|a single number|a figure]: how many things [are there|do you count]?",
+        "how many r there all together",
+        "[Could|Can|Would] you [please|] count everything that is drawn [here|]?",
+        "Count [every single thing|each and every thing|them all][.|, please.|]",
+    ),
+    "together": (
+        "How many {0} and {1} are there [together|in total|altogether|combined]?",
+        "[Counting|Taking] the {0} and the {1} together, how many [are there|do you get|is that]?",
+        "If I add the {0} to the {1}, [what do I get|how many is that|what's the sum]?",
+        "[What's|What is] the [number|sum|total] of {0} plus {1}?",
+        "{0} plus {1}: how many [in all|are there|]?",
+        "I [only|] care about {0} and {1}[.|,|:] [How many are there together|How many in total]?",
+        "[Add up|Sum up|Count together] the {0} and the {1}[.|, please.|]",
+    ),
+    "each": (
+        "How many {0} and how many {1} [are there|do you see|are shown|can you count]?",
+        "[Tell me|Count|Say] how many {0} and how many {1} there are.",
+        "[Count|Please count] the {0} and the {1} separately.",
+        "How many are {0}, and how many are {1}?",
+        "[Number|Count] of {0} and number of {1}?",
+    ),
+    "how many more": (
+        "How many more {0} than {1} [are there|do you see|can you count|are shown]?",
+        "By how many do the {0} outnumber the {1}?",
+        "[What's|What is] the difference between the number of {0} and the number of {1}?",
+        "[Subtract|Take away] the number of {1} from the number of {0}[.|:] [what's left|what do you get]?",
+        "There are more {0} than {1}. How many more?",
+        "How many {1} [are missing|would have to be added] [to have as many as|to match the] {0}?",
+        "How many {0} are left over if each of the {1} is paired with one?",
+    ),
+    "how many fewer": (
+        "How many fewer {0} than {1} [are there|do you see|are shown]?",
+        "There are fewer {0} than {1}. How many fewer?",
+        "How many {0} [would have to|must] be added so that there are as many as {1}?",
+    ),
+    "same number": (
+        "[Are there|Do you see] as many {0} as {1}?",
+        "Is there the same number of {0} and {1} [here|]?",
+        "Is the number of {0} [equal to|the same as] [the number|that] of {1}?",
+        "Are {0} and {1} [equally many|equal in number|the same in number]?",
+        "Do the {0} and the {1} come in equal numbers?",
+        "Could each of the {0} be [paired|matched] with one of the {1} with none left over?",
+        "Is it [a tie|a draw|even] between {0} and {1} if you count them?",
+    ),
+    "legs": (
+        "How many legs [would|do] [the|these] {0} have [in total|altogether|together|all together]?",
+        "If you [count|add up|counted] the legs [of all the|of the] {0}, how many are [they|there]?",
+        "Each of the {0} has its usual number of legs. How many legs [is that|are that|in total]?",
+        "[What's|What is] the total number of legs that [the|these|all the] {0} have in real life?",
+        "How many [feet|legs] would all [these|the] {0} [have together|have in all]?",
+        "Math [question|problem]: how many legs do all the {0} have [together|in total]?",
+    ),
+    "legs of one": (
+        "How many legs does [the|a|this] {0} [usually|normally|really|] have?",
+        "How many legs would [the|this] {0} have [in real life|in nature|]?",
+        "On how many legs does [a|the] {0} walk?",
+    ),
+    "wheels": (
+        "How many wheels [would|do] [the|these] {0} have [in total|altogether|together]?",
+        "If you [count|add up] the wheels of [all the|the] {0}, how many are [they|there]?",
+        "How many tires [would I|do I] need for all [these|the] {0}?",
+        "[What's|What is] the total number of wheels on the {0}?",
+        "Each of the {0} needs its wheels checked. How many wheels is that?",
+    ),
+    "wheels of one": (
+        "How many wheels does [the|a|this] {0} have?",
+        "How many tires [does|would] [the|this] {0} [need|have]?",
+        "On how many wheels does [a|the] {0} [ride|run|roll]?",
+    ),
+    "wings": (
+        "How many wings [would|do] [the|these] {0} have [in total|altogether|together]?",
+        "If you add up the wings of all the {0}, how many are there?",
+        "[What's|What is] the total number of wings that [the|these] {0} have in real life?",
+    ),
+    "most often": (
+        "[What|Which thing] [is there|do you see|is shown|appears|occurs] [most often|the most]?",
+        "What [do you see|is there|are there] the most of?",
+        "Which [thing|object|one] [comes up|shows up] most often?",
+        "[What's|What is] the most [common|frequent|numerous] [thing|object] [here|in the picture|]?",
+        "Of what are there the most?",
+        "What did they draw [most often|the most of]?",
+        "Which [thing|one] wins if you count [them|how often each is there]?",
+        "What is there more of than of anything else?",
+    ),
+    "least often": (
+        "[What|Which thing] [is there|do you see|is shown|appears|occurs] [least often|the least]?",
+        "What [do you see|is there|are there] the fewest of?",
+        "[What's|What is] the [rarest|least common|least frequent] [thing|object] [here|in the picture|]?",
+        "Which [thing|one] [comes up|shows up] [least often|the fewest times]?",
+        "Of what are there the fewest?",
+    ),
+    # {2} is one of them.
+    "another colour": (
+        f"One of the {{0}} [has another {COLOUR}|is a different {COLOUR}][.|,|:] [Which|Which {COLOUR}]?",
+        f"One {{2}} [is not like the others|has another {COLOUR} than the rest][.|:] [What|Which] {COLOUR}?",
+        f"[What|Which] {COLOUR} is the {{2}} that is [different|unlike the others|not like the rest]?",
+        f"[What|Which] {COLOUR} does the odd one among the {{0}} have?",
+        f"All {{0}} but one are the same {COLOUR}[.|,] What {COLOUR} is [that|the] one?",
+        f"Name the {COLOUR} of the {{2}} that [stands out|differs] [from the rest|].",
+    ),
+    "main colour": (
+        f"[What|Which] {COLOUR} are most of the {{0}}?",
+        f"[What's|What is] the [main|usual|most common] {COLOUR} of the {{0}}?",
+        f"One of the {{0}} is different. [What|Which] {COLOUR} are [the others|all the others|the rest]?",
+        f"[What|Which] {COLOUR} do nearly all [the|of the] {{0}} have?",
+    ),
+    "is one different": (
+        f"Is one of the {{0}} [a different {COLOUR}|another {COLOUR}|not the {COLOUR} of the others]?",
+        f"Does one of the {{0}} have [another|a different] {COLOUR} [than|from] the [others|rest]?",
+        f"Is there one {{2}} with a {COLOUR} of its own?",
+        f"Do all {{0}} but one have the same {COLOUR}?",
+    ),
+    # {0} how many, {1} several of what is there, {2} what happened to them.
+    "taken away": (
+        "If {0} of the {1} {2}, how many [would be left|would remain|are left|would still be there]?",
+        "[Say|Suppose|Imagine|Let's say] {0} of the {1} {2}[.|:] How many [are left|remain|would remain]?",
+        "{0} of the {1} {2}[.|,] [How many are still there|How many does that leave]?",
+        "How many {1} would be left if {0} of them {2}?",
+        "[What remains|How many remain] of the {1} [after|when|once] {0} {2}?",
+    ),
+    # {0} how many, {1} several, {2} what came.
+    "added": (
+        "If {0} more {2}, how many {1} would there be?",
+        "[Say|Suppose|Imagine] {0} more {2}[.|:] How many {1} [would there be|is that|would I have] then?",
+        "How many {1} would there be with {0} more?",
+        "[Add|Draw|Put in] {0} more[.|:|,] [how many {1} are there then|then there are how many {1}]?",
+    ),
+    # {0} how many, {1} several, {2} one.
+    "enough": (
+        "Are there enough {1} for {0} [people|children|persons|guests|of us|kids]?",
+        "There are {0} of us[.|,] [Are there enough {1}|Is there {3} for each of us|Do the {1} suffice]?",
+        "Can [each of|] {0} [children|kids|people|friends] [each|] have {3} [of their own|to themselves|]?",
+        "Would the {1} be enough if {0} people each wanted one?",
+        "{0} guests are coming. Does everyone get {3}?",
+        "Do I have enough {1} for a [group|family|party|team] of {0}?",
+        "We need {0} {1}[.|,] [Do we have that many|Are they all there|Is that what we have here at least]?",
+    ),
+    "missing": (
+        "We need {0} {1}[.|,] How many [are missing|more do we need|do we still have to get]?",
+        "{0} people want {3} each[.|,] How many {1} [are missing|do we lack]?",
+        "How many more {1} do [we|I|they] need to have {0}?",
+        "How many {1} are [missing|lacking] [for|to make] {0}?",
+    ),
+    "share": (
+        "If {0} [kids|people|children|friends] share the {1} [equally|fairly], how many does each get?",
+        "[Divide|Split] the {1} [among|between] {0} people[.|:] How many [for each|does each get]?",
+        "How many {1} each for {0} [people|children]?",
+    ),
+    "pairs": (
+        "How many pairs [of {0} are there|can be made of the {0}|do the {0} make|would the {0} make]?",
+        "If you put the {0} in pairs, how many pairs [do you get|are there]?",
+        "The {0} [walk|go|stand|line up] two by two[.|,] How many [pairs|twosomes] is that?",
+    ),
+    "even or odd": (
+        "Is the number of {0} even or odd?",
+        "Is there an even or an odd number of {0}?",
+        "[Even or odd|Odd or even]: how many {0}?",
+        "Do we have an odd or an even number of {0} [here|]?",
+    ),
+    "even": (
+        "Can the {0} be [put|sorted|split] into pairs with none left over?",
+        "Is there an even number of {0}?",
+        "Could two [kids|people] share the {0} [equally|fairly] [without cutting any|]?",
+    ),
+    # {0} a bound such as "more than two", {1} several.
+    "bound": (
+        "Are there {0} {1} [here|in the picture|]?",
+        "Do you see {0} {1}?",
+        f"Does [the|this] {PICTURE} [show|have|contain] {{0}} {{1}}?",
+        "Can you count {0} {1} [here|]?",
+        "I [guess|bet|think] there are {0} {1}[.|,] [Is that right|Am I right|True]?",
+        "True or false, answer yes or no: there are {0} {1}.",
+    ),
+    "one or several": (
+        "Is there [just|only|] one {0} or [are there|] several?",
+        "One {0} or more than one?",
+        "Is it [a single|one|just one] {0}, or several {1}? One or several?",
+        "Do you see one {0} or several {1}?",
+    ),
+    "only one": (
+        "Is there [only|just|exactly] one {0}?",
+        "Is the {0} the only one [of its kind|] [here|]?",
+        "Do you see [only|just|no more than] [one|a single] {0}?",
+        "Is it [just|] a single {0}?",
+    ),
+    "more than one": (
+        "Is there more than one {0}?",
+        "Are there several {1}?",
+        "Do you see more than [one|a single] {0}?",
+        "Is there another {0} [besides|apart from] the first one?",
+        "Has the {0} got company from another {0}?",
+    ),
+}  # fmt: skip
