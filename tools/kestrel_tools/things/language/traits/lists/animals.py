@@ -1,6 +1,6 @@
 """How animals live: what they eat, where they are at home, what they are.
 
-How it is written: `kestrel_tools.things.language.trait_table`.
+How it is written: `kestrel_tools.things.language.traits.table`.
 """
 
 TABLE = """

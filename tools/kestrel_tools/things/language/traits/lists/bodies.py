@@ -1,6 +1,6 @@
 """What animals do, what noise they make, and what bodies they have.
 
-How it is written: `kestrel_tools.things.language.trait_table`.
+How it is written: `kestrel_tools.things.language.traits.table`.
 """
 
 TABLE = """

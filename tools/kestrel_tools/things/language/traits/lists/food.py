@@ -1,6 +1,6 @@
 """What is eaten and drunk, and where it comes from.
 
-How it is written: `kestrel_tools.things.language.trait_table`.
+How it is written: `kestrel_tools.things.language.traits.table`.
 """
 
 TABLE = """

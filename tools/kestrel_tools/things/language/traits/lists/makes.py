@@ -1,6 +1,6 @@
 """What things are made of, what they have, how large and how loud they are.
 
-How it is written: `kestrel_tools.things.language.trait_table`.
+How it is written: `kestrel_tools.things.language.traits.table`.
 """
 
 TABLE = """

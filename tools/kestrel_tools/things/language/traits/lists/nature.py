@@ -1,6 +1,6 @@
 """What grows, what is in the sky, what is hot and cold.
 
-How it is written: `kestrel_tools.things.language.trait_table`.
+How it is written: `kestrel_tools.things.language.traits.table`.
 """
 
 TABLE = """

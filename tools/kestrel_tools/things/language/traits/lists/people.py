@@ -1,6 +1,6 @@
 """What vehicles do, who uses what, what belongs to an occasion, how faces look.
 
-How it is written: `kestrel_tools.things.language.trait_table`.
+How it is written: `kestrel_tools.things.language.traits.table`.
 """
 
 TABLE = """

@@ -1,4 +1,4 @@
-"""What things are for. How it is written: `kestrel_tools.things.language.trait_table`."""
+"""What things are for. How it is written: `kestrel_tools.things.language.traits.table`."""
 
 TABLE = """
 to cut paper = cutting paper; to cut a ribbon = cutting ribbons; to cut hair = cutting hair; cuts paper
