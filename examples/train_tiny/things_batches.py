@@ -16,18 +16,10 @@ from kestrel_tools.things.atlas import Atlas, open_atlas
 from kestrel_tools.things.cards.draw import draw_cards
 from kestrel_tools.things.charts.draw import draw_chart
 from kestrel_tools.things.compose import CROWDED, USUAL, draw_scene
-from kestrel_tools.things.language import (
-    choices,
-    choose,
-    facts,
-    kinds,
-    places,
-    print_facts,
-    relations,
-    targets,
-)
+from kestrel_tools.things.language import choices, choose, facts, kinds, places, relations, targets
 from kestrel_tools.things.language.fact import Fact, caption
 from kestrel_tools.things.language.pages.facts import page_caption
+from kestrel_tools.things.language.printed import facts as print_facts
 from kestrel_tools.things.language.rewording import reworded
 from kestrel_tools.things.language.traits import facts as traits
 from kestrel_tools.things.pages.draw import draw_page

@@ -7,8 +7,8 @@ from kestrel_tools.scenes.world import COLOURS, SHAPES, SIZES
 from kestrel_tools.things.charts.subjects import LABELS, TITLES
 from kestrel_tools.things.language import questions, talk, targets
 from kestrel_tools.things.language.charts import facts as chart_facts
-from kestrel_tools.things.language.fact import NUMBERS
-from kestrel_tools.things.language.relations import ORDINALS, RELATIONS
+from kestrel_tools.things.language.fact import NUMBERS, ORDINALS
+from kestrel_tools.things.language.relations import MOST_COUNTED, RELATIONS
 from kestrel_tools.things.language.spelling import LEADS, TAILS, chosen
 from kestrel_tools.things.names import ASKED_FOR, KINDS, first_nouns, plural, with_article
 from kestrel_tools.things.vocabulary import WORDS
@@ -48,7 +48,7 @@ def corpus() -> list[str]:
     labels = [label for family in LABELS for label in family] + [*TITLES]
     rare = [*ASKED_FOR, *targets.ALL, *targets.SHAPES, *targets.TEXT, *targets.BARS, *targets.EXTREME_BARS]
     said = [*SAID.splitlines(), *SKILLS] * 150
-    manners = [*LEADS, *TAILS, *IN_A_SENTENCE, *ORDINALS] * 20
+    manners = [*LEADS, *TAILS, *IN_A_SENTENCE, *ORDINALS[:MOST_COUNTED]] * 20
     common = [*named * 25, *answers, *asked, *charts, *talked, *places, *said, *manners]
     return [*common, *words * 2, *labels * 4, *rare * 3]
 

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from kestrel_tools.things.language import choices, facts, print_facts, spelling
+from kestrel_tools.things.language import choices, facts, spelling
+from kestrel_tools.things.language.printed import facts as print_facts
 from tests.thing_scenes import answers, at, line, made, scene_of
 
 

@@ -7,13 +7,13 @@ from random import Random
 
 import pytest
 
-from kestrel_tools.things.language.whole import print_more
+from kestrel_tools.things.language.printed import more as print_more
 from kestrel_tools.things.lettering import KNOWN, PLACES, printed_text
 from kestrel_tools.things.scene import Page, Scene
 from tests.thing_scenes import WHITE, answers, at, line, scene_of
 from tests.wide_scenes import LEFT_OVER, PRINTED, Heard, heard, made_of, wide_scenes
 
-ORDINALS = ("first", "second", "third", "fourth", "fifth")
+ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
 INK = (0.0, 0.0, 0.0)
 
 

@@ -17,13 +17,13 @@ from kestrel_tools.things.charts.subjects import (
     family_of,
     labels_of,
 )
-from kestrel_tools.things.language import choices, kinds, places, print_facts, spelling
+from kestrel_tools.things.language import choices, kinds, places, spelling, unknown
 from kestrel_tools.things.language.charts import facts as chart_facts
 from kestrel_tools.things.language.charts.words import OTHERWISE, direction, missing, worded
 from kestrel_tools.things.language.fact import CANNOT_TELL
+from kestrel_tools.things.language.printed import facts as print_facts
 from kestrel_tools.things.language.questions import asked
 from kestrel_tools.things.language.spelling import introduced
-from kestrel_tools.things.language.whole import unknown
 from kestrel_tools.things.scene import Chart, Item, Scene
 from tests.thing_scenes import ATLAS, WHITE, answers, at, line, made, scene_of
 

@@ -5,7 +5,8 @@ from random import Random
 
 import pytest
 
-from kestrel_tools.things.language import print_facts, spelling
+from kestrel_tools.things.language import spelling
+from kestrel_tools.things.language.printed import facts as print_facts
 from kestrel_tools.things.language.talk import NO_PICTURE, talk
 from kestrel_tools.things.language.wanted import wanted
 from kestrel_tools.things.names import by_name

@@ -8,21 +8,12 @@ from typing import Any
 
 import pytest
 
-from kestrel_tools.things.language import (
-    choices,
-    claims,
-    kinds,
-    manners,
-    places,
-    print_facts,
-    questions,
-    rewording,
-    talk,
-)
+from kestrel_tools.things.language import choices, claims, kinds, manners, places, questions, rewording, talk
 from kestrel_tools.things.language.choose import fact, spatial_fact
 from kestrel_tools.things.language.fact import Fact
 from kestrel_tools.things.language.more import frames, marks
 from kestrel_tools.things.language.more import talk as more_talk
+from kestrel_tools.things.language.printed import facts as print_facts
 from kestrel_tools.things.language.questions import Question, asked
 from kestrel_tools.things.language.rewording import put_otherwise, reworded
 from kestrel_tools.things.language.spelling import INNERMOST, chosen

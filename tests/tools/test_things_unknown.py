@@ -7,11 +7,11 @@ from random import Random
 
 import pytest
 
+from kestrel_tools.things.language import unknown
 from kestrel_tools.things.language.fact import CANNOT_TELL, caption, place
 from kestrel_tools.things.language.questions import asked
 from kestrel_tools.things.language.spelling import number_of
-from kestrel_tools.things.language.whole import unknown
-from kestrel_tools.things.language.whole.unknown_words import CAN, CANNOT
+from kestrel_tools.things.language.unknown_words import CAN, CANNOT
 from kestrel_tools.things.names import by_name, is_plural
 from kestrel_tools.things.scene import Item
 from tests.thing_scenes import answers, at, line, scene_of

@@ -6,12 +6,14 @@ from random import Random
 from typing import NamedTuple
 
 from kestrel_core.loop.step import Coord, Input, Size
+from kestrel_tools.things.language.printed import facts as print_facts
+from kestrel_tools.things.language.printed import more as print_more
 from kestrel_tools.things.language.traits import facts as traits
-from kestrel_tools.things.language.whole import gist, look, print_more, sums, unknown
+from kestrel_tools.things.language.whole import gist, look, sums
 from kestrel_tools.things.names import with_article
 from kestrel_tools.things.scene import Scene
 
-from . import choices, claims, facts, kinds, places, print_facts, relations
+from . import choices, claims, facts, kinds, places, relations, unknown
 from .cards.facts import card_fact
 from .charts.facts import MORE_WEIGHTS, WEIGHTS, chart_fact
 from .fact import Fact

@@ -8,6 +8,7 @@ from kestrel_tools.things.names import NUMBERS, is_plural, plural, with_article
 from kestrel_tools.things.scene import Item, Scene
 
 CANNOT_TELL = "I can't tell."
+ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
 
 
 class Region(NamedTuple):
@@ -32,6 +33,10 @@ class Fact(NamedTuple):
     answer: str
     sentence: str = ""
     evidence: tuple[tuple[str, tuple[Boxed, ...]], ...] = ()
+
+
+def yes_no(true: bool) -> str:
+    return "yes" if true else "no"
 
 
 def place(thing: Boxed) -> str:

@@ -7,7 +7,7 @@ from random import Random
 from kestrel_tools.things.names import is_plural
 from kestrel_tools.things.scene import Item, Scene
 
-from .fact import Fact, is_are
+from .fact import ORDINALS, Fact, is_are
 from .questions import asked
 from .wanted import everything, of_kind, only, unrelated, wanted
 
@@ -18,7 +18,7 @@ RELATIONS = {
     "above": ("above", "over", "higher than", "on top of"),
     "below": ("below", "under", "beneath", "underneath", "lower than"),
 }
-ORDINALS = ("first", "second", "third", "fourth", "fifth")
+MOST_COUNTED = 5  # from a side
 CLEARLY = 0.05  # fractions of the picture, by which centres differ when nobody doubts it
 LARGER = 1.35  # how many times the box of a bigger thing is as large
 MOST_LISTED = 4  # names in an answer
@@ -112,7 +112,7 @@ def ordinal(rng: Random, scene: Scene) -> Fact | None:
     side = rng.choice(("left", "right", "top"))
     axis, sign = SIDES[side]
     ordered = sorted(scene.items, key=lambda item: sign * item.centre[axis])
-    number = rng.randrange(min(len(ordered), len(ORDINALS))) if ordered else 0
+    number = rng.randrange(min(len(ordered), MOST_COUNTED)) if ordered else 0
     around = ordered[max(0, number - 1) : number + 2]
     places = [item.centre[axis] for item in around]
     if len(ordered) < 2 or any(abs(a - b) < CLEARLY for a, b in pairwise(places)):

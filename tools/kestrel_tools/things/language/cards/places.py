@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from random import Random
 
+from kestrel_tools.things.language.fact import ORDINALS
 from kestrel_tools.things.scene import Card, Cards
 
 from .words import CELLS, OTHER_CELLS
 
-ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
 # Where print is a number of its own, or a day, "the third one" may be another.
 NUMBERED = ("choices", "board", "forecast", "calendar")
 LOOSE = ("thing", "item", "object", "article", "option", "choice")

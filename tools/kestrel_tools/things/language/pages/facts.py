@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from random import Random
 
-from kestrel_tools.things.language.fact import CANNOT_TELL, Fact, joined, sentence
+from kestrel_tools.things.language.fact import CANNOT_TELL, ORDINALS, Fact, joined, sentence
 from kestrel_tools.things.names import with_article
 from kestrel_tools.things.scene import Page, Scene
 
@@ -16,7 +16,7 @@ from .hours import HOURS
 from .notice_facts import NOTICES
 from .questions import GENERAL, ask
 from .table_facts import TABLE
-from .view import ORDINALS, View, shown
+from .view import View, shown
 
 Maker = Callable[[Random, View], Fact | None]
 

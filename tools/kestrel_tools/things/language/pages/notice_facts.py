@@ -3,12 +3,12 @@
 from collections.abc import Callable, Mapping
 from random import Random
 
-from kestrel_tools.things.language.fact import CANNOT_TELL, Fact
+from kestrel_tools.things.language.fact import CANNOT_TELL, ORDINALS, Fact
 from kestrel_tools.things.pages.content import Entry
 from kestrel_tools.things.pages.words import BUTTONS, RULES
 
 from .questions import ASKED, ask
-from .view import ORDINALS, View, shown
+from .view import View, shown
 
 Maker = Callable[[Random, View], Fact | None]
 

@@ -4,11 +4,11 @@ import re
 from collections.abc import Callable, Mapping
 from random import Random
 
-from kestrel_tools.things.language.fact import CANNOT_TELL, Fact
+from kestrel_tools.things.language.fact import CANNOT_TELL, ORDINALS, Fact
 from kestrel_tools.things.pages.words import DAYS
 
 from .questions import ASKED, GENERAL, ask
-from .view import HEADS, ORDINALS, Listed, View, number_in, shown
+from .view import HEADS, Listed, View, number_in, shown
 
 Maker = Callable[[Random, View], Fact | None]
 

@@ -59,7 +59,6 @@ POOLS |= dict.fromkeys(("results", "ranking", "phone list", "birthdays", "shifts
 # Their things are called by their name alone.
 BARE = frozenset(POOLS) - {"menu", "price list", "receipt", "duties", "floors"}
 
-ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
 CALLED = {
     "menu": "menu", "price list": "price list", "admission": "price list", "shopping list": "list",
     "to-do list": "list", "opening hours": "sign", "departures": "board", "arrivals": "board",

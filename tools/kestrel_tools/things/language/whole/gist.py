@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from random import Random
 
-from kestrel_tools.things.language.fact import Fact
+from kestrel_tools.things.language.fact import Fact, yes_no
 from kestrel_tools.things.language.questions import asked as asked_of
 from kestrel_tools.things.names import disputed
 from kestrel_tools.things.scene import Item, Line, Placed, Scene
@@ -51,10 +51,6 @@ def asked(rng: Random, kind: str, *subjects: str) -> str:
     return asked_of(rng, kind, *subjects, among=QUESTIONS)
 
 
-def _yes(true: bool) -> str:
-    return "yes" if true else "no"
-
-
 def any_of(rng: Random, scene: Scene) -> Fact | None:
     """Whether there are animals, people or food at all."""
     there = [kind for item in scene.items for kind in item.known_as.kinds if kind in KINDS]
@@ -64,9 +60,9 @@ def any_of(rng: Random, scene: Scene) -> Fact | None:
     found = tuple(item for item in scene.items if kind in item.known_as.kinds)
     evidence = ((kind, found[:1]),) if found else ()
     if kind == "person":
-        return Fact("presence", asked(rng, "any people"), _yes(bool(found)), evidence=evidence)
+        return Fact("presence", asked(rng, "any people"), yes_no(bool(found)), evidence=evidence)
     question = asked(rng, "any of", *rng.choice(KINDS[kind][1]))
-    return Fact("presence", question, _yes(bool(found)), evidence=evidence)
+    return Fact("presence", question, yes_no(bool(found)), evidence=evidence)
 
 
 def about(rng: Random, scene: Scene) -> Fact | None:
@@ -105,7 +101,7 @@ def _all_of_kind(rng: Random, items: Sequence[Item], common: Sequence[str]) -> F
         return None
     others = tuple(item for item in items if kind not in item.known_as.kinds)
     evidence = (("another thing", others[:1]),) if others else ()
-    return Fact("gist", asked(rng, "all of kind", *KINDS[kind][1][0]), _yes(not others), evidence=evidence)
+    return Fact("gist", asked(rng, "all of kind", *KINDS[kind][1][0]), yes_no(not others), evidence=evidence)
 
 
 def odd_one(rng: Random, scene: Scene) -> Fact | None:
@@ -158,13 +154,13 @@ def alike(rng: Random, scene: Scene) -> Fact | None:
         if rng.random() < 0.3:
             answer = "the same" if len(groups) == 1 else "different"
             return Fact("gist", asked(rng, "same or different"), answer, evidence=(("things", firsts[:2]),))
-        answer = _yes(len(groups) == 1)
+        answer = yes_no(len(groups) == 1)
         return Fact("gist", asked(rng, "all the same"), answer, evidence=(("things", firsts[:2]),))
     if chance < 0.7:
         if several and not any(_look(a) == _look(b) for found in several for a, b in _neighbours(found)):
             return None  # two dogs that look different
         shown = (("the same things", tuple(several[0])),) if several else ()
-        return Fact("gist", asked(rng, "twice"), _yes(bool(several)), evidence=shown)
+        return Fact("gist", asked(rng, "twice"), yes_no(bool(several)), evidence=shown)
     if chance < 0.9 and len(several) == 1:
         [found] = several
         return Fact("gist", asked(rng, "which twice"), found[0].name, evidence=(("these", tuple(found)),))
@@ -202,13 +198,13 @@ def filled(rng: Random, scene: Scene) -> Fact | None:
             return None
         if chance < 0.15 and number != 1:
             return Fact("gist", asked(rng, "many or few"), "many" if number >= CROWDED else "few")
-        return Fact("gist", asked(rng, "crowded"), _yes(number >= CROWDED))
+        return Fact("gist", asked(rng, "crowded"), yes_no(number >= CROWDED))
     if chance < 0.8:
         evidence = (("the text", scene.lines),)
-        return Fact("has text", asked(rng, "written"), _yes(bool(scene.lines)), evidence=evidence)
+        return Fact("has text", asked(rng, "written"), yes_no(bool(scene.lines)), evidence=evidence)
     if not scene.lines or (scene.marks and not number):
         return None
-    return Fact("has text", asked(rng, "only text"), _yes(not number))
+    return Fact("has text", asked(rng, "only text"), yes_no(not number))
 
 
 def sides(rng: Random, scene: Scene) -> Fact | None:
@@ -228,7 +224,7 @@ def sides(rng: Random, scene: Scene) -> Fact | None:
     if side not in empty and (not taken or rng.random() > TAKEN):
         return None
     shown = (("this", tuple(taken[:1])),) if side not in empty else ()
-    return Fact("part", asked(rng, "empty side", where, what), _yes(side in empty), evidence=shown)
+    return Fact("part", asked(rng, "empty side", where, what), yes_no(side in empty), evidence=shown)
 
 
 def _is_empty(scene: Scene, side: str) -> bool:

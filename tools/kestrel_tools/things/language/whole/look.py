@@ -10,7 +10,7 @@ import numpy as np
 from kestrel_tools.scenes.world import Rgb
 from kestrel_tools.things.colour import LUMINANCE, UNCOLOURED
 from kestrel_tools.things.colour import names_of as colours_of
-from kestrel_tools.things.language.fact import Fact
+from kestrel_tools.things.language.fact import Fact, yes_no
 from kestrel_tools.things.language.questions import asked as asked_of
 from kestrel_tools.things.scene import Item, Scene
 
@@ -41,10 +41,6 @@ TOLD = {
 
 def asked(rng: Random, kind: str, *subjects: str) -> str:
     return asked_of(rng, kind, *subjects, among=QUESTIONS)
-
-
-def _yes(true: bool) -> str:
-    return "yes" if true else "no"
 
 
 @lru_cache(4096)
@@ -111,7 +107,7 @@ def _time_of_day(
     if time is None or (time == "day" and rng.random() > COMMON):  # moons on dark grounds are rare
         return None
     kind = rng.choice(("day or night", "day or night", "is day", "is night"))
-    answer = time if kind == "day or night" else _yes(kind == f"is {time}")
+    answer = time if kind == "day or night" else yes_no(kind == f"is {time}")
     return Fact("day or night", asked(rng, kind), answer, evidence=evidence)
 
 
@@ -122,7 +118,7 @@ def colouring(rng: Random, scene: Scene) -> Fact | None:
         same = len({*colours}) == 1
         if (same and len(colours) < len(scene.items)) or not colours:
             return None
-        return Fact("gist", asked(rng, "one colour"), _yes(same)) if same or rng.random() < COMMON else None
+        return Fact("gist", asked(rng, "one colour"), yes_no(same)) if same or rng.random() < COMMON else None
     if any(colour not in UNCOLOURED for colour in colours):
         told = {"black and white": "no", "in colour": "yes", "colour or not": "in color"}
     elif scene.items and all(item.is_shape for item in scene.items) and _is_gray(scene):
@@ -171,7 +167,7 @@ def _ground(rng: Random, right: str, wrong: str) -> Fact:
         pair = (right, wrong) if rng.random() < 0.5 else (wrong, right)
         return Fact("ground", asked(rng, "background or", *pair), right)
     yes = rng.random() < 0.5
-    return Fact("ground", asked(rng, "background is", right if yes else wrong), _yes(yes))
+    return Fact("ground", asked(rng, "background is", right if yes else wrong), yes_no(yes))
 
 
 def medium(rng: Random, scene: Scene) -> Fact | None:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable
 from random import Random
 
-from kestrel_tools.things.language.fact import Fact
+from kestrel_tools.things.language.fact import Fact, yes_no
 from kestrel_tools.things.language.questions import asked as asked_of
 from kestrel_tools.things.language.wanted import Wanted, of_kind, of_noun, unrelated, wanted, word_for
 from kestrel_tools.things.names import NUMBERS, PAIRS, SUBSTANCES, with_article
@@ -59,10 +59,6 @@ def asked(rng: Random, kind: str, *subjects: str) -> str:
 
 def _said(rng: Random, number: int) -> str:
     return NUMBERS[number] if 0 < number < len(NUMBERS) and rng.random() < 0.6 else str(number)
-
-
-def _yes(true: bool) -> str:
-    return "yes" if true else "no"
 
 
 def _countable(found: Wanted) -> bool:
@@ -130,7 +126,7 @@ def difference(rng: Random, scene: Scene) -> Fact | None:
         return None
     if rng.random() < (0.7 if by == 0 else 0.25):
         question = asked(rng, "same number", first.many, second.many)
-        return Fact("compare", question, _yes(by == 0), evidence=_shown(*pair))
+        return Fact("compare", question, yes_no(by == 0), evidence=_shown(*pair))
     if by == 0:
         return None
     if by < 0 and rng.random() < 0.7:
@@ -236,7 +232,7 @@ def enough(rng: Random, scene: Scene) -> Fact | None:
     words = (_said(rng, wants), found.many, found.one, with_article(found.one))
     if wants > number and chance > 0.65:
         return Fact("sum", asked(rng, "missing", *words), str(wants - number), evidence=evidence)
-    return Fact("compare", asked(rng, "enough", *words), _yes(number >= wants), evidence=evidence)
+    return Fact("compare", asked(rng, "enough", *words), yes_no(number >= wants), evidence=evidence)
 
 
 def pairs(rng: Random, scene: Scene) -> Fact | None:
@@ -248,7 +244,7 @@ def pairs(rng: Random, scene: Scene) -> Fact | None:
     if kind == "pairs" and number % 2:
         return None  # is the one left over half a pair?
     even = number % 2 == 0
-    answer = {"pairs": str(number // 2), "even": _yes(even)}.get(kind, "even" if even else "odd")
+    answer = {"pairs": str(number // 2), "even": yes_no(even)}.get(kind, "even" if even else "odd")
     return Fact("sum", asked(rng, kind, found.many), answer, evidence=_shown(found))
 
 
@@ -259,8 +255,8 @@ def bounds(rng: Random, scene: Scene) -> Fact | None:
         return None
     number, evidence = len(found.items), _shown(found)
     if rng.random() < (0.5 if number == 1 else 0.25):
-        told = {"one or several": "one" if number == 1 else "several", "only one": _yes(number == 1)}
-        told["more than one"] = _yes(number > 1)
+        told = {"one or several": "one" if number == 1 else "several", "only one": yes_no(number == 1)}
+        told["more than one"] = yes_no(number > 1)
         kind = rng.choice(tuple(told))
         return Fact("compare", asked(rng, kind, found.one, found.many), told[kind], evidence=evidence)
     limit = max(2, min(MOST, number + rng.choice((-2, -1, -1, 0, 0, 1, 1, 2))))
@@ -278,7 +274,7 @@ def bounds(rng: Random, scene: Scene) -> Fact | None:
         )
     )
     question = asked(rng, "bound", f"{way} {_said(rng, limit)}", found.many)
-    return Fact("compare", question, _yes(true), evidence=evidence)
+    return Fact("compare", question, yes_no(true), evidence=evidence)
 
 
 WEIGHTS: dict[Callable[[Random, Scene], Fact | None], float] = {

@@ -1,4 +1,4 @@
-"""How people ask about letters, words and figures, and what words mean. The answers are in `print_more`."""
+"""How people ask about letters, words and figures, and what words mean. The answers are in `more`."""
 
 from kestrel_tools.things.language.questions import CARRIER, PICTURE
 

@@ -9,13 +9,12 @@ import numpy as np
 
 from kestrel_tools.scenes.world import COLOUR_NAMES, Rgb
 from kestrel_tools.things.colour import names_of as colours_of
+from kestrel_tools.things.language.fact import ORDINALS, Fact, texts_of
+from kestrel_tools.things.language.places import PARTS, in_part
+from kestrel_tools.things.language.questions import COLOUR, PICTURE
+from kestrel_tools.things.language.questions import asked as asked_of
 from kestrel_tools.things.lettering import KNOWN, PLACES
 from kestrel_tools.things.scene import Line, Scene
-
-from .fact import Fact, texts_of
-from .places import PARTS, in_part
-from .questions import COLOUR, PICTURE
-from .questions import asked as asked_of
 
 QUESTIONS: dict[str, tuple[str, ...]] = {
     "read at length": (
@@ -230,7 +229,7 @@ def nth(rng: Random, scene: Scene) -> Fact | None:
     if len(lines) < 2 or any(b - a < APART for a, b in pairwise(heights)):
         return None
     at = rng.randrange(len(lines))
-    words = ["first", "second", "third", "fourth", "fifth"][at : at + 1]
+    words = [*ORDINALS[at : at + 1]]
     if at == 0:
         words += ["top", "upper" if len(lines) == 2 else "uppermost", "highest"]
     if at == len(lines) - 1:

@@ -11,16 +11,16 @@ from random import Random
 from typing import TypeVar
 
 from kestrel_tools.scenes.world import Boxed
-from kestrel_tools.things.language.fact import Fact
-from kestrel_tools.things.language.print_facts import APART, PATTERNS, unlike
+from kestrel_tools.things.language.fact import ORDINALS, Fact, yes_no
+from kestrel_tools.things.language.printed.facts import APART, PATTERNS, unlike
 from kestrel_tools.things.language.questions import asked as asked_of
 from kestrel_tools.things.language.spelling import LETTERS
 from kestrel_tools.things.language.wanted import only
 from kestrel_tools.things.lettering import KNOWN, PLACES, is_known
 from kestrel_tools.things.scene import Line, Scene
 
-from .print_more_words import ONE_LINE
-from .print_more_words import QUESTIONS as OF_PRINT
+from .more_words import ONE_LINE
+from .more_words import QUESTIONS as OF_PRINT
 from .sign_words import AKIN, MEANINGS
 from .sign_words import QUESTIONS as OF_SIGNS
 
@@ -46,16 +46,11 @@ SAID = {
     "left of": "[left of|to the left of]",
     "right of": "[right of|to the right of]",
 }
-ORDINALS = ("first", "second", "third", "fourth", "fifth")
 
 
 def asked(rng: Random, kind: str, *subjects: str) -> str:
     """The words of print are spelt as they are."""
     return asked_of(rng, kind, *subjects, exact=True, among=QUESTIONS)
-
-
-def _yes(true: bool) -> str:
-    return "yes" if true else "no"
 
 
 def _is_print(scene: Scene) -> bool:
@@ -95,7 +90,7 @@ def letters(rng: Random, scene: Scene) -> Fact | None:
         letter = right if rng.random() < 0.5 else rng.choice(LETTERS)
         yes = letter == right if kind != "has letter" else letter in text.lower()
         said = letter if rng.random() < 0.5 else letter.upper()
-        return Fact("says", asked(rng, kind, where, said), _yes(yes), evidence=(("the text", (line,)),))
+        return Fact("says", asked(rng, kind, where, said), yes_no(yes), evidence=(("the text", (line,)),))
     if kind == "nth letter":
         which = rng.randrange(min(len(text), len(ORDINALS)))
         return _part(asked(rng, kind, where, ORDINALS[which]), text[which], line)
@@ -142,8 +137,8 @@ def case(rng: Random, scene: Scene) -> Fact | None:
         answer = "capital letters" if upper else "small letters"
         return Fact("case", asked(rng, "capitals or"), answer)
     if chance < 0.8:
-        return Fact("case", asked(rng, "in capitals"), _yes(upper))
-    return Fact("case", asked(rng, "in small letters"), _yes(lower))
+        return Fact("case", asked(rng, "in capitals"), yes_no(upper))
+    return Fact("case", asked(rng, "in small letters"), yes_no(lower))
 
 
 def sort_of(rng: Random, scene: Scene) -> Fact | None:
@@ -161,10 +156,10 @@ def sort_of(rng: Random, scene: Scene) -> Fact | None:
     if chance < 0.8:
         if not digits and chance < 0.58:  # most print has none
             return None
-        return Fact("says", asked(rng, "is number"), _yes(digits), evidence=evidence)
+        return Fact("says", asked(rng, "is number"), yes_no(digits), evidence=evidence)
     priced = any(text.startswith("$") for text in texts)
     if priced == digits:  # another number may be a price
-        return Fact("says", asked(rng, "is price"), _yes(priced), evidence=evidence)
+        return Fact("says", asked(rng, "is price"), yes_no(priced), evidence=evidence)
     return None
 
 
@@ -207,7 +202,7 @@ def arithmetic(rng: Random, scene: Scene) -> Fact | None:
         kind = rng.choice(("larger than", "smaller than"))
         yes = number > limit if kind == "larger than" else number < limit
         question = asked(rng, kind, "", str(limit))
-        return Fact("sum", question, _yes(yes), evidence=evidence) if limit != number else None
+        return Fact("sum", question, yes_no(yes), evidence=evidence) if limit != number else None
     by = rng.choice((1, 1, 2, 5, 10))
     counted = {"plus": number + by, "next number": number + 1, "number before": number - 1}
     if number <= 100:
@@ -268,7 +263,7 @@ def mentions(rng: Random, scene: Scene) -> Fact | None:
     if not yes and any(said.lower().strip() in other.text.lower() for other in scene.lines):
         return None
     question = asked(rng, "mentions", "", said if rng.random() < 0.6 else said.lower())
-    return Fact("says", question, _yes(yes), evidence=(("the text", (line,)),))
+    return Fact("says", question, yes_no(yes), evidence=(("the text", (line,)),))
 
 
 def headed(rng: Random, scene: Scene) -> Fact | None:

@@ -1,4 +1,4 @@
-"""How people ask about signs: prices, times, gates, what words mean. The answers are in `print_more`."""
+"""How people ask about signs: prices, times, gates, what words mean. The answers are in `more`."""
 
 from kestrel_tools.things.language.questions import CARRIER
 

@@ -5,15 +5,15 @@ from collections.abc import Callable
 from random import Random
 
 from kestrel_tools.things.language.fact import CANNOT_TELL, Fact, between_places, caption, none_of, place
-from kestrel_tools.things.language.print_facts import PATTERNS
+from kestrel_tools.things.language.printed.facts import PATTERNS
 from kestrel_tools.things.language.questions import asked as asked_of
 from kestrel_tools.things.language.wanted import of_noun, only
 from kestrel_tools.things.names import is_plural, nouns
 from kestrel_tools.things.scene import Item, Scene
 
-from .look import brightness
-from .print_more import MEANING_OF
+from .printed.more import MEANING_OF
 from .unknown_words import CAN, CANNOT
+from .whole.look import brightness
 
 QUESTIONS: dict[str, tuple[str, ...]] = {
     "living": (
