@@ -8,16 +8,19 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from time import monotonic
 from typing import Any
 
 import numpy as np
 
-from kestrel_core.build import Engine
+from kestrel_core.build import Engine, build_engine
+from kestrel_core.config import RuntimeConfig
 from kestrel_core.engine import InferenceEngine
 from kestrel_core.protocol.asking import AsyncCalls
 from kestrel_core.protocol.errors import EngineFailed, KestrelError
 from kestrel_core.protocol.messages import Usage
+from kestrel_core.skills.registry import SkillRegistry
 from kestrel_tools.bench.chart_questions import Question
 
 Ask = Callable[[Question], Awaitable[Usage]]
@@ -33,6 +36,22 @@ async def started(start: Callable[[], Engine]) -> AsyncIterator[InferenceEngine]
         yield engine
     finally:
         await engine.shutdown()
+
+
+@asynccontextmanager
+async def calls_of(
+    config: RuntimeConfig, url: str | None, timeout_s: float, skills: SkillRegistry | None = None
+) -> AsyncIterator[AsyncCalls]:
+    """The server at `url`; without one an engine that is started here, with these skills."""
+    if url is None:
+        async with started(partial(build_engine, config, skills)) as engine:
+            yield engine
+        return
+    from kestrel_client import AsyncClient, Retry  # late: gRPC is needed for this way alone
+
+    # A refusal is an answer here, and must not be hidden by asking again.
+    async with AsyncClient(url, timeout_s=timeout_s, retry=Retry(limit=0)) as client:
+        yield client
 
 
 def ask_for(

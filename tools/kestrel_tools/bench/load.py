@@ -6,15 +6,12 @@ and nobody waits for anybody. The knee is the highest rate at which, as at all b
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from functools import partial
 
-from kestrel_core.build import build_engine
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.protocol.messages import Usage
-from kestrel_tools.bench.callers import AskFor, Outcome, arrivals, ask_for, open_loop, started
+from kestrel_tools.bench.callers import Outcome, arrivals, ask_for, calls_of, open_loop
 from kestrel_tools.bench.chart_questions import OF_WORDS, ChartQuestions, Question, question_texts
 from kestrel_tools.bench.endless_query import endless_skills
 from kestrel_tools.bench.load_report import html_report
@@ -67,10 +64,11 @@ async def _measure(
     rows: list[Row] = []
     questions = ChartQuestions(question_texts(config) if ramp.url is None else OF_WORDS)
     say("starting" if ramp.url is None else f"warming up {ramp.url}")
-    async with _subject(config, ramp) as ask_for:
+    async with calls_of(config, ramp.url, ramp.timeout_s, endless_skills()) as calls:
+        ask_once = ask_for(calls, ramp.timeout_s)
 
         async def ask(question: Question) -> Usage:
-            return await ask_for(question, ramp.tokens)
+            return await ask_once(question, ramp.tokens)
 
         async def step(rate: float) -> Row:
             moments = arrivals(rate, ramp.seconds, seed=len(rows))
@@ -114,16 +112,3 @@ def summary(rate: float, seconds: float, outcomes: Sequence[Outcome]) -> Row:
         "late_p99_ms": percentile([one.late_ms for one in outcomes], 0.99),
         "output_tokens": sum(one.usage.output_tokens for one in outcomes if one.usage is not None),
     }
-
-
-@asynccontextmanager
-async def _subject(config: RuntimeConfig, ramp: Ramp) -> AsyncIterator[AskFor]:
-    if ramp.url is None:
-        async with started(partial(build_engine, config, endless_skills())) as engine:
-            yield ask_for(engine, ramp.timeout_s)
-        return
-    from kestrel_client import AsyncClient, Retry  # late: gRPC is needed for this way alone
-
-    # A refusal is an answer here, and must not be hidden by asking again.
-    async with AsyncClient(ramp.url, timeout_s=ramp.timeout_s, retry=Retry(limit=0)) as client:
-        yield ask_for(client)

@@ -199,6 +199,33 @@ class Ramp:
             raise InvalidRequest("there is nothing to measure: neither steps nor a rate")
 
 
+def width_and_height(text: str) -> tuple[int, int]:
+    width, height = text.split("x")
+    return int(width), int(height)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """one caller's wait for an answer: new pictures, one asked about before, captions
+
+    Asks one thing after another, of an engine or of a running server.
+    """
+
+    url: Annotated[str | None, Option(SERVER, metavar="HOST:PORT")] = None
+    requests: Annotated[int, Option("about new pictures (%(default)s); half of it else", metavar="N")] = 60
+    size: Annotated[
+        tuple[int, int], Option("of them (640x480)", type=width_and_height, metavar="WIDTHxHEIGHT")
+    ] = (640, 480)
+    tokens: Annotated[int, Option("of an answer at most (%(default)s); of a caption 4 times that")] = 32
+    seed: Annotated[int, Option("of the pictures: a server knows those of the last run (%(default)s)")] = 0
+
+    def __post_init__(self) -> None:
+        if min(self.requests, self.tokens) < 1 or self.seed < 0:
+            raise InvalidRequest("there must be a request, and a token of its answer; a seed is 0 or more")
+        if not all(16 <= side <= 10_000 for side in self.size):
+            raise InvalidRequest("a picture has 16 to 10,000 pixels a side")
+
+
 @dataclass(frozen=True, slots=True)
 class Thresholds:
     """What every step has to keep; None is no limit."""
@@ -330,6 +357,7 @@ PARTS: dict[str, tuple[bool, tuple[type, ...]]] = {
     "vision": (True, (Vision,)),
     "prefill": (True, (Prefill,)),
     "load": (True, (Ramp, Thresholds)),
+    "query": (True, (Query,)),
     "soak": (True, (Soak,)),
     "start": (True, (Start,)),
 }

@@ -188,6 +188,17 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
             Column("held", "held", ""),
         ),
     ),
+    "query": (
+        Section(
+            "One caller",
+            Column("asked", "asked", ""),
+            REQUESTS,
+            Column("least_ms", "least ms"),
+            LATENCIES,
+            Column("ttft_p50_ms", "TTFT P50 ms"),
+            Column("mean_tokens", "tokens"),
+        ),
+    ),
     "start": (
         Section(
             "Seconds from the start of the process",
