@@ -75,9 +75,9 @@ def laid_out(kind: str, *rows: str, second: dict[str, str] | None = None) -> Sce
 def asked_of(scene: Scene) -> tuple[Fact, ...]:
     """What may be asked about it, mostly about its print if there is some."""
     assert scene.cards is not None
-    rng, printed = Random(1), 2400 if scene.lines else 0
+    rng, printed = Random(1), 4000 if scene.lines else 0
     found = [card_label_facts.label_fact(rng, scene, scene.cards) for _ in range(printed)]
-    found += [card_fact(rng, scene) for _ in range(3000 - printed)]
+    found += [card_fact(rng, scene) for _ in range(5000 - printed)]
     return tuple(fact for fact in found if fact is not None)
 
 

@@ -77,7 +77,7 @@ def asked() -> tuple[tuple[Scene, Page, Fact], ...]:
     with pytest.MonkeyPatch.context() as patch:
         plain(patch)
         for scene, page in pages():
-            for _ in range(20):
+            for _ in range(30):
                 fact = page_fact(rng, scene)
                 assert fact is not None
                 found.append((scene, page, fact))

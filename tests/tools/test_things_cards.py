@@ -63,8 +63,11 @@ def test_rows_run_from_top_to_bottom_and_from_left_to_right() -> None:
         for row in scene.cards.rows:
             lefts = [card.box[0] for card in row]
             assert lefts == sorted(lefts) and len({round(card.box[1], 6) for card in row}) == 1
-        xs = [round(item.centre[0], 3) for item in scene.items]
-        assert xs == sorted(xs)
+        if scene.row_by_row:
+            assert [*map(id, scene.items)] == [id(card.item) for card in cards_of(scene) if card.item]
+        else:
+            xs = [round(item.centre[0], 3) for item in scene.items]
+            assert xs == sorted(xs)
         ys = [round(line.y, 3) for line in scene.lines]
         assert ys == sorted(ys)
 

@@ -29,8 +29,8 @@ OTHER_WORDS = {label.lower(): words for label, words in OTHERWISE.items()}
 NUMBER = r"(?<![\w-])\d+(?![\w-])"
 LOW = (
     r"\blowest|worst|smallest|least|fewest|shortest|tiniest|minimum|\bmin\b|\blast\b|loser|looser|lost|\blose\b|bottom"
-    r"|low point|end of the ranking|\blower|smaller|shorter|\bless\b|fewer|below|under\b|behind|not reach|<"
-    r"|its low\b|\blow\b|hardly"
+    r"|low point|end of the ranking|\blower|smaller|shorter|\bless\b|fewer|behind|not reach|<"
+    r"|its low\b|\blow\b|hardly|crowds|to save|(?<!say )(?<!stands )(?<!written )(below|under\b)"
 )
 
 
@@ -349,7 +349,7 @@ def test_no_template_names_a_field_that_does_not_exist() -> None:
         "y",
         "edge",
     }
-    more |= {"side", "pos", "pos_only", "start", "if_next"}
+    more |= {"side", "pos", "pos_only", "start", "if_next", "spot", "taller"}
     known: set[str] = set()
     for scene in scenes():
         view = View(scene)

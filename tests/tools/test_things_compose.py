@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from kestrel_tools.things.atlas import ARRAYS, Atlas, Sprites
+from kestrel_tools.things.atlas import ARRAYS, CHARACTERS, Atlas, Sprites
 from kestrel_tools.things.colour import contrast
 from kestrel_tools.things.compose import (
     BIG,
@@ -19,8 +19,10 @@ from kestrel_tools.things.compose import (
     draw_rows,
     draw_scene,
 )
+from kestrel_tools.things.lettering import KNOWN, MOST_LETTERS, everyday_text, printed_text
 from kestrel_tools.things.names import by_name, nouns
 from kestrel_tools.things.scene import Placed, Scene, unit_of
+from kestrel_tools.things.vocabulary import OTHER_WORDS, PHRASES
 from tests.small_atlas import small_atlas
 
 
@@ -146,3 +148,17 @@ def test_contrast_is_that_of_wcag() -> None:
     assert contrast((0, 0, 0), (1, 1, 1)) == contrast((1, 1, 1), (0, 0, 0)) == pytest.approx(21)
     assert contrast((0.2, 0.2, 0.2), (0.2, 0.2, 0.2)) == 1
     assert contrast((1, 0, 0), (0, 0.5, 0)) < 1.4, "red and green of the same brightness"
+
+
+def test_training_prints_words_and_phrases_that_the_scores_lack() -> None:
+    rng = Random(1)
+    assert all(
+        len(text) <= MOST_LETTERS and set(text) <= {*CHARACTERS, " "} for text in (*OTHER_WORDS, *PHRASES)
+    )
+    assert not set(OTHER_WORDS) & set(KNOWN) and len(set(PHRASES)) == len(PHRASES)
+    training, score = ([make(rng).lower() for _ in range(4000)] for make in (everyday_text, printed_text))
+    assert all(len(text) <= MOST_LETTERS for text in training)
+    phrases = {phrase.lower() for phrase in PHRASES}
+    assert 300 < sum(text in phrases for text in training) < 700
+    assert len({*" ".join(training).split()} & {*OTHER_WORDS}) > 0.9 * len(OTHER_WORDS)
+    assert not {*score} & phrases

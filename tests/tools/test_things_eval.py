@@ -85,6 +85,20 @@ def test_the_truth_scores_full_marks_in_every_row(pictures: list[Picture]) -> No
     assert {row.name for row in scores.rows() if row.target} >= wanted - {"query", "segment IoU"}
 
 
+def test_the_wide_world_is_scored_by_the_sort_of_its_pictures() -> None:
+    made, scores, wrong = NewPictures(5, 24, ATLAS, wide=True), Scores("wide"), Scores("wide")
+    for index in range(len(made)):
+        picture = made[index]
+        for asked in picture.requests(Random(f"requests {index}")):
+            scores.add(asked, grade(asked, truth(asked, picture), picture), picture)
+            wrong.add(asked, grade(asked, {"answer": "wrong", "caption": "Wrong."}, picture), picture)
+    rows, worst = ({row.name: row.value for row in of.rows()} for of in (scores, wrong))
+    sorts = {"about pages", "about cards", "about charts", "about things", "page caption"}
+    assert sorts | {"query", "detect F1"} <= rows.keys()
+    assert all(value == pytest.approx(1.0) for name, value in rows.items() if name != "detect IoU")
+    assert {worst[name] for name in sorts} == {0.0}
+
+
 def test_false_answers_score_nothing(pictures: list[Picture]) -> None:
     scores = Scores("unseen")
     for picture in pictures:
@@ -189,7 +203,7 @@ def test_a_world_whose_drawings_are_missing_says_how_to_make_them(tmp_path: Path
 
 def test_every_world_that_may_be_asked_for_has_its_targets() -> None:
     choices = get_type_hints(EvalOptions, include_extras=True)["world"].__metadata__[0].how["choices"]
-    assert set(choices) == WORLD_TARGETS.keys() == {"shapes", "things", *HELD_OUT}
+    assert set(choices) == WORLD_TARGETS.keys() == {"shapes", "things", "wide", *HELD_OUT}
     assert not WORLD_TARGETS["line-art"]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from kestrel_tools.scenes.world import Background
 from kestrel_tools.things.language.fact import Fact
-from kestrel_tools.things.language.whole import gist, look
+from kestrel_tools.things.language.whole import called, gist, look
 from kestrel_tools.things.language.whole.gist_words import QUESTIONS
 from kestrel_tools.things.names import by_name
 from kestrel_tools.things.scene import Item, Mark, Scene
@@ -273,3 +273,14 @@ def test_makers_are_weighed_and_fast_enough_to_be_asked_in_vain() -> None:
         assert weight > 0
         empty: Fact | None = maker(Random(1), scene_of())
         assert empty is None or empty.answer in ("yes", "no", "plain white", "plain", "light")
+
+
+def test_the_only_thing_of_a_kind_is_called_by_its_kind() -> None:
+    scene = scene_of(at("dog", 0.2, 0.5, "brown"), at("car", 0.8, 0.5, "red"), at("pear", 0.2, 0.1, "green"))
+    assert answers(called.called, scene, r"(?i)colou?r.*(the )?animal", 3000) == {"brown"}
+    assert answers(called.called, scene, r"(?i)what.*right of the animal", 3000) == {"car"}
+    assert answers(
+        called.called, scene, r"(?i)(is|would you say) the vehicle .*(above|over) the pear", 3000
+    ) == {"no"}
+    two = scene_of(at("dog", 0.2, 0.5, "brown"), at("cat", 0.8, 0.5, "gray"))
+    assert answers(called.called, two, "", 500) == set(), "which of the two animals?"

@@ -32,7 +32,7 @@ def test_a_menu_tells_its_prices(plainly: None) -> None:
     assert answers(scene, "^How much are the fries") == {"3.00"}
     assert answers(scene, "[Cc]heapest (dish|thing|one|item)?.?\\?$") >= {"Fries"}
     assert answers(scene, "What costs 9.00") == {"Pizza"}
-    assert answers(scene, "[Ww]hat is listed last|last dish") == {"Pizza"}
+    assert answers(scene, "[Ww]hat is listed last|Which dish is last") == {"Pizza"}
     assert answers(scene, "kind of document") == {"menu"}
     assert answers(scene, "Is (this|it|that) a receipt\\?") == set(), "some menus look like one"
 
@@ -46,7 +46,9 @@ def test_where_two_are_equal_nobody_is_asked_which_is_cheaper(plainly: None) -> 
 
 def test_nobody_wins_a_draw(plainly: None) -> None:
     rows = tuple((team, "2", {"thing": team, "detail": "2"}) for team in ("Lions", "Bears"))
-    assert not answers(page_of("scoreboard", "", *rows), "won|winner|lost|loser|ahead|beat")
+    assert not answers(
+        page_of("scoreboard", "", *rows), r"\bwon\b|winner|lost|loser|ahead|beat|Did \w+ (win|lose)"
+    )
 
 
 def test_an_invitation_tells_who_when_and_where(plainly: None) -> None:
@@ -61,7 +63,7 @@ def test_an_invitation_tells_who_when_and_where(plainly: None) -> None:
     assert answers(scene, "How many candles") == {"7"}
     assert answers(scene, "What date does (it|this|the party) (happen|take place)") == {"Friday"}
     assert answers(scene, "What is the venue") == {"Zoo"}
-    assert answers(scene, "number (should|can|do|must) I call|(phone|telephone) number") == {CANNOT_TELL}
+    assert answers(scene, "number (should|can|do|must) I call|the (phone|telephone) number") == {CANNOT_TELL}
 
 
 def test_rules_forbid_and_demand(plainly: None) -> None:
@@ -72,7 +74,7 @@ def test_rules_forbid_and_demand(plainly: None) -> None:
     assert answers(scene, "^(May|Can) I smoke") == {"no"} and answers(scene, "forbidden to smoke") == {"yes"}
     assert answers(scene, "(Must|Should) I be quiet") == {"yes"}
     assert answers(scene, "What is (forbidden|prohibited)") == {"smoking"}
-    assert answers(scene, "(May|Can) I swim") == {CANNOT_TELL}
+    assert answers(scene, "(May|Can) I swim", tries=9000) == {CANNOT_TELL}
 
 
 def test_buttons_are_pressed_for_what_they_say(plainly: None) -> None:

@@ -12,6 +12,7 @@ from kestrel_tools.scenes.world import SHAPES
 from kestrel_tools.things.language import spelling
 from kestrel_tools.things.language.fact import Fact, names_of, place
 from kestrel_tools.things.language.traits import facts as traits
+from kestrel_tools.things.language.traits import more, reallife
 from kestrel_tools.things.language.traits.sentences import asked, finished, fits, label_of
 from kestrel_tools.things.language.traits.table import (
     EVERY,
@@ -61,7 +62,7 @@ def facts_of(maker: traits.Maker, each: int = 4) -> list[tuple[Scene, Fact]]:
 def by_label() -> dict[str, list[tuple[Trait, str]]]:
     """The traits, by the words that their evidence has."""
     found: dict[str, list[tuple[Trait, str]]] = {}
-    for trait in TRAITS:
+    for trait in (*TRAITS, *more.NEW):
         for form, kind in product(trait.forms, ("", *trait.kinds)):
             found.setdefault(label_of(form, kind), []).append((trait, kind))
     return found
@@ -337,3 +338,61 @@ def test_shapes_are_asked_about_corners_but_not_whether_they_fly() -> None:
     for _, fact in facts:
         if fact.kind == "is trait":
             assert re.search(r"corner|sides|round|points|plus|coin|hole", fact.question), fact.question
+
+
+def test_training_asks_about_more_traits_and_what_the_table_says_of_them() -> None:
+    assert len(more.NEW) > 35 and {trait.forms for trait in more.NEW}.isdisjoint(t.forms for t in TRAITS)
+    rng, seen = Random(9), Counter[str]()
+    for scene in scenes() * 3:
+        fact = more.everyday_trait(rng, scene)
+        if fact is None or fact.kind not in ("trait", "count", "presence") or len(fact.evidence) > 1:
+            continue
+        if fact.evidence[0][0] == "the others":
+            continue
+        seen[fact.kind] += 1
+        had = [having for _, having in told(scene, fact)]
+        said = {names_of(having) or fact.answer for having in had}
+        said |= {str(len(having)) for having in had} | {"yes" if having else "no" for having in had}
+        assert fact.answer in said, fact
+    assert seen["trait"] > 200 and seen["presence"] > 50 and seen["count"] > 50
+
+
+def test_each_form_gets_wordings_of_its_own_in_training_that_are_whole_sentences() -> None:
+    rng = Random(10)
+    for trait in more.EVERYDAY.traits:
+        assert len(trait.which) > 2 or all(form.kind in ("one", "when") for form in trait.forms), trait.forms
+        for template in (*trait.which, *trait.whether):
+            question = finished(rng, template)
+            assert not re.search(r"[\[\]|<>{}~]| that that | of of |\ba [aeio]|with to\b", question), question
+            assert not re.search(r"(?i)something something|does (the police|children)", question), question
+        if all(form.kind == "one" for form in trait.forms):
+            assert not any("does a" in template for template in trait.which), "a bird does nothing here"
+    known = {form for trait in TRAITS for form in trait.forms}
+    assert known >= {*more.OWN_WHICH, *more.OWN_WHETHER}, "each is below a form that there is"
+
+
+def test_a_thing_is_told_by_a_need_that_does_not_name_its_use() -> None:
+    scene = scene_of(at("bed", 0.2, 0.5), at("orange", 0.5, 0.5), at("anchor", 0.8, 0.5))
+    assert answers(more.everyday_trait, scene, r"(?i)take a nap|spend the night", 3000) == {"bed"}
+    assert answers(more.everyday_trait, scene, r"(?i)what.*(snack on|munch on)", 3000) == {"orange"}
+    happy = scene_of(at("smiley", 0.2, 0.5), at("angry face", 0.5, 0.5))
+    assert answers(more.everyday_trait, happy, r"(?i)who (here )?is (happy|in a good mood)", 2000) == {
+        "smiley"
+    }
+    crying = scene_of(at("sad face", 0.2, 0.5), at("angry face", 0.5, 0.5))
+    assert answers(more.everyday_trait, crying, r"(?i)crying|tears", 2000) == set(), "some only frown"
+
+
+def test_only_what_is_far_apart_is_compared_in_real_life() -> None:
+    scene = scene_of(at("elephant", 0.2, 0.5), at("mouse", 0.5, 0.5), at("ant", 0.8, 0.5))
+    assert answers(
+        reallife.compared, scene, r"(?i)(which|what) (is|would be) (bigger|larger|heavier)", 800
+    ) == {"elephant"}
+    assert answers(reallife.compared, scene, r"(?i)(biggest|largest|heaviest)", 800) == {"elephant"}
+    assert answers(reallife.compared, scene, r"(?i)(smallest|lightest)", 800) == set(), "a mouse is small too"
+    assert answers(reallife.compared, scene, r"(?i)is the mouse (bigger|heavier|larger) than", 800) == {"no"}
+    near = scene_of(at("cow", 0.2, 0.5), at("lion", 0.5, 0.5))
+    assert answers(reallife.compared, near, "", 300) == set()
+    same = scene_of(at("whale", 0.2, 0.5), at("whale", 0.5, 0.5), at("egg", 0.8, 0.5))
+    assert answers(reallife.compared, same, r"(?i)(biggest|bigger)", 300) == set(), "which of the two?"
+    assert set(reallife.STEP) <= set(by_name()), set(reallife.STEP) - set(by_name())

@@ -32,6 +32,7 @@ class Asked:
     names: tuple[str, ...] = ()  # what a caption has to name
     texts: tuple[str, ...] = ()  # what is printed, and so names nothing
     drawn_by: str = ""  # the set of drawings, where there are several
+    about: str = ""  # the sort of the picture, where each is scored apart
 
     def request(self, picture: bytes, request_id: str = "", stream: bool = False) -> Request:
         image, settings = picture if self.has_picture else None, settings_of(self.skill, SETTINGS)

@@ -42,8 +42,9 @@ class EvalOptions:
         str,
         Option(
             "things: drawn as in training; unseen: from drawings and fonts it never saw; line-art: from line "
-            "drawings, which are unlike those of training (%(default)s)",
-            choices=("shapes", "things", "unseen", "line-art"),
+            "drawings, which are unlike those of training; wide: pages of print, things in cells, other "
+            "charts, asked in all ways that training asks (%(default)s)",
+            choices=("shapes", "things", "unseen", "line-art", "wide"),
         ),
     ] = "shapes"
     atlas: Annotated[

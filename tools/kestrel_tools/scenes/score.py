@@ -3,7 +3,7 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,6 +51,7 @@ WORLD_TARGETS = {
     "things": THINGS_TARGETS,
     "unseen": UNSEEN_TARGETS,
     "line-art": {},  # nothing is asked of it; it shows how far names reach
+    "wide": {},  # nor of this one
 }
 MEANINGS = {
     "naming": "what is in this box, or what this is: things and shapes, exact",
@@ -66,6 +67,7 @@ MEANINGS = {
     "caption names": "names all that is there, whatever it adds or how often",
     "caption exact": "word for word",
     "chart caption": "of charts, word for word",
+    "page caption": "of pages of print, word for word",
     "detect F1": "boxes, at IoU 0.5",
     "detect IoU": "mean over the hits",
     "point inside": "points inside a shape that was meant, one each",
@@ -112,15 +114,17 @@ def grade(asked: Asked, outcome: Outcome, picture: Drawn) -> Grade:
         case "caption":
             return _caption(asked, outcome.get("caption", said))
         case "query":
-            return _query(asked, outcome, said, picture)
+            graded = _query(asked, outcome, said, picture)
+            about = {f"about {asked.about}": graded.right} if asked.about else {}
+            return replace(graded, rates={**graded.rates, **about})
     return _objects(asked, outcome, said, picture)
 
 
 def _caption(asked: Asked, text: str) -> Grade:
     found = named(text, asked.texts)
     right, exact = found == Counter(asked.names), text == asked.answer
-    if asked.kind == "chart caption":
-        return Grade(exact, text, {"chart caption": exact})
+    if asked.kind in ("chart caption", "page caption"):
+        return Grade(exact, text, {asked.kind: exact})
     rates = {
         "caption": right,
         asked.kind: right,

@@ -12,13 +12,16 @@ from kestrel_tools.things.language import choose, facts, targets
 from kestrel_tools.things.language.charts import facts as chart_facts
 
 from .language.fact import Fact, caption
+from .language.pages.facts import page_caption
 from .language.questions import asked
+from .language.rewording import reworded
 from .language.talk import talk
 from .language.wanted import wanted
 from .scene import Item, Scene
 
 MOST_NAMED = 3
 CHART_KINDS = ("largest", "smallest", "value", "value")
+WIDE_QUESTIONS = 8
 
 
 def scene_requests(rng: Random, scene: Scene, sets: Mapping[Boxed, str]) -> list[Asked]:
@@ -32,6 +35,24 @@ def scene_requests(rng: Random, scene: Scene, sets: Mapping[Boxed, str]) -> list
         kind, question, answer = talk(rng, has_picture)
         requests.append(Asked(kind, "query", {"question": question}, answer, has_picture=has_picture))
     return requests
+
+
+def wide_requests(rng: Random, scene: Scene) -> list[Asked]:
+    """Questions of all kinds that training asks, put in other words; a caption and something to find."""
+    requests = [_wide(rng, scene) for _ in range(WIDE_QUESTIONS)]
+    requests.append(_caption(scene, rng.choice(("short", "normal", "long"))))
+    requests.append(objects("detect", *targets.target(rng, scene)))
+    return requests
+
+
+def _wide(rng: Random, scene: Scene) -> Asked:
+    fact = reworded(rng, choose.fact(rng, scene, choose.WIDE))
+    return Asked(fact.kind, "query", {"question": fact.question}, fact.answer, about=_sort(scene))
+
+
+def _sort(scene: Scene) -> str:
+    found = {"pages": scene.page, "cards": scene.cards, "charts": scene.chart}
+    return next((sort for sort, part in found.items() if part is not None), "things")
 
 
 def _about_chart(rng: Random, scene: Scene) -> list[Asked]:
@@ -72,8 +93,8 @@ def _query(rng: Random, fact: Fact) -> Asked:
 def _caption(scene: Scene, length: str) -> Asked:
     names = tuple(item.name for item in scene.items)
     texts = tuple(line.text for line in scene.lines)
-    kind = f"caption {length}" if scene.chart is None else "chart caption"
-    text = caption(scene, length)
+    kind = {"charts": "chart caption", "pages": "page caption"}.get(_sort(scene), f"caption {length}")
+    text = caption(scene, length) if scene.page is None else page_caption(scene, length)
     return Asked(kind, "caption", {"length": length}, text, scene.items, names=names, texts=texts)
 
 

@@ -1,7 +1,7 @@
 """Random scenes of things, shapes and printed lines, in which all can be seen. No torch."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 
@@ -153,6 +153,7 @@ def draw_scene(
     most: int = MOST_ITEMS,
     lines_as: Sequence[int] = LINES,
     mixture: Mixture = USUAL,
+    words: Callable[[Random], str] = printed_text,
 ) -> Scene:
     """At most so many items, and lines of print as often as that. All is legible at `pixels` (height, width),
     the size the encoder will see.
@@ -168,8 +169,8 @@ def draw_scene(
     printed: list[tuple[Line, tuple[Mark, ...]]] = []
     for _ in range(num_lines):
         above = printed[-1][0] if printed and not printed[-1][1] and rng.random() < BELOW else None
-        found = _below(rng, atlas, unit, room, pixels, above) if above else None
-        found = found or _line(rng, atlas, unit, grounds, room, pixels)
+        found = _below(rng, atlas, unit, room, pixels, above, words) if above else None
+        found = found or _line(rng, atlas, unit, grounds, room, pixels, words)
         if found is not None:
             printed.append(found)
     lines, panels = [line for line, _ in printed], tuple(mark for _, sign in printed for mark in sign)
@@ -323,9 +324,10 @@ def _line(
     grounds: Sequence[Background],
     room: Room,
     pixels: tuple[int, int],
+    words: Callable[[Random], str],
 ) -> tuple[Line, tuple[Mark, ...]] | None:
     """Print, and the sign it is on, if it is on one."""
-    text, font = printed_text(rng), rng.randrange(len(atlas.fonts))
+    text, font = words(rng), rng.randrange(len(atlas.fonts))
     text = atlas.fonts.shown(font, text)
     least = least_height(unit, pixels)
     height = max(least, rng.uniform(0.14, 0.42))
@@ -351,12 +353,18 @@ def _line(
 
 
 def _below(
-    rng: Random, atlas: Atlas, unit: tuple[float, float], room: Room, pixels: tuple[int, int], above: Line
+    rng: Random,
+    atlas: Atlas,
+    unit: tuple[float, float],
+    room: Room,
+    pixels: tuple[int, int],
+    above: Line,
+    words: Callable[[Random], str],
 ) -> tuple[Line, tuple[Mark, ...]] | None:
     """Another line in the same letters, as of posters and tickets; None where it has no room there."""
     if above.angle:
         return None
-    text = atlas.fonts.shown(above.font, printed_text(rng))
+    text = atlas.fonts.shown(above.font, words(rng))
     height = above.height * rng.choice((1.0, 1.0, rng.uniform(0.5, 1.0), rng.uniform(1.0, 1.6)))
     align = rng.choice((0.0, 0.5, 0.5))
     x = above.box[0] + align * (above.box[2] - above.box[0])

@@ -11,7 +11,7 @@ from kestrel_tools.scenes.world import Rgb
 
 from .atlas import CAPITAL, CHARACTERS, LETTER, Fonts
 from .scene import Line, Points, turned
-from .vocabulary import MORE_WORDS, WORDS
+from .vocabulary import MORE_WORDS, OTHER_WORDS, PHRASES, WORDS
 
 MOST_LETTERS = 15  # "Ice cream sales"
 LEAST_CAPITAL = 8.5  # a capital's height in pixels, where it is to be read
@@ -54,6 +54,22 @@ def printed_text(rng: Random) -> str:
         case "code":
             return _code(rng)
     return "".join(rng.choices(ascii_uppercase, k=rng.randint(2, 5)))
+
+
+def everyday_text(rng: Random) -> str:
+    """As training prints it: what the scores print, and words and phrases that their list lacks."""
+    [kind] = rng.choices(("phrase", "word", "words", "other"), (12, 10, 8, 70))
+    match kind:
+        case "phrase":
+            return cased(rng, rng.choice(PHRASES))
+        case "word":
+            return cased(rng, rng.choice(OTHER_WORDS))
+        case "words":
+            both = [rng.choice(OTHER_WORDS), any_word(rng)]
+            rng.shuffle(both)
+            text = " ".join(both)
+            return cased(rng, text if len(text) <= MOST_LETTERS else both[0])
+    return printed_text(rng)
 
 
 def any_word(rng: Random) -> str:

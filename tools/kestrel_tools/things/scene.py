@@ -164,12 +164,16 @@ class Cards:
     kind: str
     rows: tuple[tuple[Card, ...], ...]  # from top to bottom, each from left to right
 
+    @property
+    def has_print(self) -> bool:
+        return any(card.label is not None for row in self.rows for card in row)
+
 
 @dataclass(frozen=True, slots=True)
 class Scene:
     aspect: float  # width / height
     background: Background
-    items: tuple[Item, ...] = ()  # from left to right
+    items: tuple[Item, ...] = ()  # from left to right, or row by row
     lines: tuple[Line, ...] = ()  # from top to bottom
     marks: tuple[Mark, ...] = ()
     chart: Chart | None = None
@@ -180,6 +184,13 @@ class Scene:
     def unit(self) -> tuple[float, float]:
         """The shorter side as fractions of width and height."""
         return unit_of(self.aspect)
+
+    @property
+    def row_by_row(self) -> bool:
+        """Whether its things are told as print is read: cells are drawn, or print is at each. Where there is
+        nothing but things, they may be scattered as well, and are told from left to right.
+        """
+        return self.cards is not None and (bool(self.marks) or self.cards.has_print)
 
 
 def unit_of(aspect: float) -> tuple[float, float]:

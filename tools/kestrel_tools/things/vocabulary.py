@@ -116,3 +116,53 @@ karen kenya kevin laura lisbon london lucas lucy madrid maria martin mexico miam
 munich naples nora norway oliver oscar peter poland portugal prague robert rome ruby russia scotland
 simon sofia spain stella sweden sydney texas thomas tokyo turin venice vienna vincent warsaw zurich
 """.split()  # noqa: SIM905
+
+# Training alone prints these: the scores keep their words, so that their scenes stay the same.
+OTHER_WORDS = """
+accepted aid am ambulance america apartment apples appointment apr april aquarium are arrivals art
+at atm aug auntie authorized available banana bananas batteries bbq be been beer ben bicycles big bills
+biology bob bookstore boulevard breakfast brunch burrito buses but by bye california calm can cappuccino
+cards care carrots cheers chemistry china christmas classic climate closing cocktail collection compost
+confidential congrats congratulations could crossing customs cyclists dad dec december delete delivery
+deluxe departure departures dessert dice different dishes do donut download draft due dumping easter edit
+eggs eighteen eighty emma employees engineer england english equality espresso eu exam faith farmers feb
+february fee fifteen fishing flammable flea florida for forever found fourteen fragile fri friends fries
+from furnished gap garbage gentlemen gluten goodbye graduation grandma grandpa grey groceries gym had
+halloween handle handmade has have he her hey hi highway his history homework hostel hours how hugs i if
+important in india is it its jan jane john jul jun justice kate kisses kiwi ladies lane later leo lisa
+littering lives loading login logo logout los lost made manager mar mary math max may me meeting men merge
+merry mess mia mike milkshake mine miss mocha mom mon motorway mum must my nails natural nineteen ninety not
+nov november occupied oct of off oil ok on onions opening or oranges organic original paid paris password
+paul pear pedestrian pedestrians personnel pharmacy physics pick pickup pie pineapple pm pork potatoes
+potluck refund regards reminder reserved resort restroom restrooms roll rooms salon sarah sat sep settings
+seventeen seventy she shoes should signup sincerely sixteen sixty slippery smoking smoothie so sorry spa
+starts strawberry strike student submit sushi swimming taco takeaway takeout tax terminal than thanks
+thanksgiving theatre them then they think thirteen thousand thu tickets tip tissues to todo tom tomatoes
+toothpaste trash trespassing trucks tue uk update upload urgent us usa username vacancy valentine vegetarian
+vibes vip was watermelon wc we wed were what when where who why wifi will winner with women would yield
+york you yours
+""".split()  # noqa: SIM905
+
+PHRASES = tuple(
+    " ".join(phrase.split())
+    for phrase in """
+add to cart; back soon; bake sale; be kind; be right back; beach party; best dad; best mom; beware of dog;
+big sale; bike lane; book shop; bridge out; bus stop; buy now; call me; call mom; cards only; cash only;
+city center; closed today; coffee shop; cold drinks; dead end; dish of the day; do not disturb; do not
+enter; do not feed; do not touch; dream big; exit only; farmers market; fire alarm; fire exit; first aid;
+flea market; for rent; for sale; free entry; free parking; free WiFi; fresh bread; fresh fish; fresh juice;
+game over; garage sale; get well soon; glass only; go back; go slow; good luck; good morning; good night;
+grand opening; great job; half price; happy birthday; happy easter; happy new year; high score; home sweet
+home; hot dogs; hot drinks; I love you; I miss you; ice cream; in use; keep calm; keep left; keep off grass;
+keep out; keep right; last day; level up; live music; log in; log out; lost and found; lost cat; lost dog;
+members only; merry xmas; mind the gap; mind your head; movie night; next level; no dogs; no entry; no exit;
+no fishing; no food; no littering; no parking; no smoking; no swimming; no u turn; old town; on sale; one
+way; open 24 hours; open daily; open late; out of order; paper only; pet shop; pizza night; play again;
+please knock; please wait; post office; press start; push to open; quiz night; read more; ring the bell;
+road closed; road work; school bus; school fair; school zone; see you later; see you soon; sign in; sign up;
+slow down; sold out; soup of the day; speed limit 30; staff only; stay calm; take away; take one; tea room;
+team work; thank you; thanks a lot; this side up; to go; today only; town hall; toy store; train station;
+try again; vip only; waiting room; watch out; watch your step; we are open; welcome home; well done; wet
+floor; yard sale; you lose; you win
+""".split(";")  # noqa: SIM905
+)

@@ -185,15 +185,17 @@ class _Sheet:
             rows.append(
                 tuple(self._card(next(held), *at, layout, ink) for at in zip(row, radii, strict=True))
             )
-        items = [card.item for row in rows for card in row if card.item is not None]
-        return Scene(
+        items = tuple(card.item for row in rows for card in row if card.item is not None)
+        scene = Scene(
             self._aspect,
             self._background,
-            tuple(sorted(items, key=lambda item: (round(item.centre[0], 3), item.centre[1]))),
+            items,
             tuple(sorted(self._lines, key=lambda line: (round(line.y, 3), line.box[0]))),
             layout.look.marks([[place.tile for place in row] for row in places], block, self._unit),
             cards=Cards(self._kind, tuple(rows)),
         )
+        across = sorted(items, key=lambda item: (round(item.centre[0], 3), item.centre[1]))
+        return scene if scene.row_by_row else replace(scene, items=tuple(across))
 
     def _card(self, cell: Cell, place: Place, radius: float, layout: Layout, ink: Rgb) -> Card:
         align = 0.0 if layout.prints.where in ("right", "corner") else 0.5

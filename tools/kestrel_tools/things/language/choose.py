@@ -9,7 +9,8 @@ from kestrel_core.loop.step import Coord, Input, Size
 from kestrel_tools.things.language.printed import facts as print_facts
 from kestrel_tools.things.language.printed import more as print_more
 from kestrel_tools.things.language.traits import facts as traits
-from kestrel_tools.things.language.whole import gist, look, sums
+from kestrel_tools.things.language.traits import more as traits_more
+from kestrel_tools.things.language.whole import called, gist, look, sums
 from kestrel_tools.things.names import with_article
 from kestrel_tools.things.scene import Scene
 
@@ -60,15 +61,17 @@ MAKERS: dict[Maker, float] = {
     unknown.unknown: 0.5,
     traits.trait: 0.7,
 }
-# What training asks besides; the score does not, so that it stays the same.
+# What training asks besides, and the world `wide`; other scores do not, so that they stay the same.
 BESIDES: dict[Maker, float] = {
     claims.claim: 1.2,
     claims.two_parts: 0.3,
+    **called.WEIGHTS,
     **gist.WEIGHTS,
     **look.WEIGHTS,
     **sums.WEIGHTS,
     **print_more.WEIGHTS,
     **unknown.WEIGHTS,
+    **traits_more.WEIGHTS,
 }
 OF_CARDS = 0.65  # of the questions about things in cells
 
@@ -92,6 +95,7 @@ def shares_of(
 
 
 SCORED = shares_of({}, {})
+WIDE = shares_of({}, {}, besides=True)
 
 
 def fact(rng: Random, scene: Scene, shares: Shares = SCORED) -> Fact:

@@ -92,7 +92,7 @@ def texts_of(scene: Scene) -> str:
 
 
 def caption(scene: Scene, length: str) -> str:
-    """Short names what is there from left to right, normal adds sizes that are clear, long adds places."""
+    """Short names what is there in its order, normal adds sizes that are clear, long adds places."""
     if scene.chart is not None:
         return chart_caption(scene, length)
     printed = [f"the text {line.text}" for line in scene.lines]
@@ -104,11 +104,19 @@ def caption(scene: Scene, length: str) -> str:
         return sentence(joined([*told(scene.items), *printed]))
     sizes = [with_article(f"{item.size} {item.name}".strip()) for item in scene.items]
     if length == "normal":
-        return sentence(("from left to right: " if len(sizes) > 1 else "") + joined(sizes)) + said
+        return sentence((f"{order_of(scene)}: " if len(sizes) > 1 else "") + joined(sizes)) + said
     one, many = ("shape", "shapes") if all(item.is_shape for item in scene.items) else ("thing", "things")
     opening = f"There is 1 {one}." if len(sizes) == 1 else f"There are {len(sizes)} {many}."
     placed = [sentence(f"{name} at the {place(item)}") for name, item in zip(sizes, scene.items, strict=True)]
     return " ".join((opening, *placed)) + said
+
+
+def order_of(scene: Scene) -> str:
+    """How the things of a scene are told."""
+    rows = scene.cards.rows if scene.cards is not None and scene.row_by_row else ((),)
+    if len(rows) == 1:
+        return "from left to right"
+    return "row by row" if max(map(len, rows)) > 1 else "from top to bottom"
 
 
 def chart_caption(scene: Scene, length: str) -> str:

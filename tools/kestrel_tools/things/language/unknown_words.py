@@ -36,7 +36,7 @@ CANNOT: dict[str, tuple[str, ...]] = {
         "From which [farm|country|shop|garden|kitchen] does {0} come?",
         "When does {0} [expire|go bad|have to be eaten]?",
         "Is there [a worm|poison|a secret ingredient] in {0}?",
-        "How [tasty|delicious|spicy|salty|sour] is {0}?",
+        "How [tasty|delicious|spicy|salty] is {0}?",
         "How long has {0} been [lying there|in the fridge|out of the fridge]?",
         "I'm on a diet[.|,|:] How many calories would {0} cost me?",
         "How much sugar is in {0}?",

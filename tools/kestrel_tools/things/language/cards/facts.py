@@ -26,6 +26,7 @@ from .places import (
     somewhere,
     words_of,
 )
+from .row_facts import row_fact
 from .words import FRAMED, QUESTIONS, SIDES
 
 Maker = Callable[[Random, Scene, Cards], Fact | None]
@@ -120,7 +121,8 @@ def neighbour(rng: Random, scene: Scene, cards: Cards) -> Fact | None:
         return None
     (one, many), place = framed_of(rng, cards), rng.choice(places)
     of = bool(scene.lines) or (answer != "nothing" and rng.random() < 0.4 and cards.kind != "shelf")
-    question = asked(rng, "neighbour of" if of else "neighbour", place, f"the {found[0]}", one, many)
+    kind, plural = "neighbour of" if of else "neighbour", is_plural(found[0])
+    question = asked(rng, kind, place, f"the {found[0]}", one, many, many=plural)
     return Fact("card neighbour", question, answer, evidence=shown(card.item, *(one.item for one in near)))
 
 
@@ -325,6 +327,7 @@ MAKERS: dict[Maker, float] = {
     match: 0.6,
     present: 1.0,
     whereabouts: 2.0,
+    row_fact: 6.0,
 }
 CHOICES = tuple(MAKERS)
 SHARES = tuple(accumulate(MAKERS.values()))

@@ -11,9 +11,11 @@ from kestrel_tools.things.scene import Cards, Scene
 
 from .day_facts import forecast, plan
 from .label_words import SIGNS, WHERE
+from .more_facts import beside, more_fact
 from .print_there import Labelled, alone, asked, is_only, labelled, spoken, two_of, where_is, yes_no
 
 GENERAL = 0.3  # of the questions are about print as such
+FURTHER = 0.3  # of the others are sums, bounds, and which one of two
 ABSENT = 0.06  # of the questions are about what is not there
 
 
@@ -22,11 +24,10 @@ def label_fact(rng: Random, scene: Scene, cards: Cards) -> Fact | None:
     found = labelled(scene, cards)
     maker = BY_KIND.get(cards.kind)
     for _ in range(6):
-        fact = (
-            general(rng, scene, found)
-            if maker is None or rng.random() < GENERAL
-            else maker(rng, scene, found)
-        )
+        if maker is None or rng.random() < GENERAL:
+            fact = general(rng, scene, found) if rng.random() > FURTHER / 3 else beside(rng, scene, found)
+        else:
+            fact = (more_fact if rng.random() < FURTHER else maker)(rng, scene, found)
         if fact is not None:
             return fact
     return None

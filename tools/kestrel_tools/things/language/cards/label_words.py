@@ -139,7 +139,7 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
         "[Whose name|Which name|What name] is [at|with|by|on] {0}?",
         "Who is the owner of {0}?",
         "{0}[:|,] whose?",
-        "I found {0}. Who do I give <it> to?",
+        "I found {0}. Who do I give <them> to?",
     ),
     # {0} Mia
     "has what": (
@@ -268,7 +268,7 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
         "[Which|What] team has {0} [as its [badge|emblem|logo|mascot]|on its badge]?",
         "Whose [badge|emblem|logo|mascot] <is> {0}?",
         "To which team <does> {0} belong?",
-        "{0} [stands|is] for which team?",
+        "For which team <does> {0} stand?",
         "Who plays under {0}?",
     ),
     # {0} Team A
@@ -313,7 +313,7 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
         "[What's|What is] the number of the {1} with {0}?",
         "[Which|What] number has the {1} with {0}?",
         "Where <is> {0}? [Tell me the number of the {1}.|On which {1}?]",
-        "How far has {0} come, to which {1}?",
+        "How far <is> {0}, on which {1}?",
     ),
     "field empty": (
         "Is {0} [empty|free|blank]?",

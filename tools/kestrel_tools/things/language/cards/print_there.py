@@ -5,6 +5,7 @@ from random import Random
 from typing import NamedTuple
 
 from kestrel_tools.scenes.world import Boxed
+from kestrel_tools.things.language.fact import Fact
 from kestrel_tools.things.language.questions import asked as asked_of
 from kestrel_tools.things.language.wanted import only
 from kestrel_tools.things.names import is_plural
@@ -12,8 +13,10 @@ from kestrel_tools.things.scene import Card, Cards, Item, Line, Scene
 
 from .day_words import QUESTIONS as OF_DAYS
 from .label_words import QUESTIONS as OF_LABELS
+from .more_words import QUESTIONS as MORE
 
-QUESTIONS = OF_LABELS | OF_DAYS
+QUESTIONS = OF_LABELS | OF_DAYS | MORE
+assert len(QUESTIONS) == len(OF_LABELS) + len(OF_DAYS) + len(MORE)
 Evidence = tuple[tuple[str, tuple[Boxed, ...]], ...]
 
 
@@ -112,4 +115,15 @@ def where_is(card: Labelled) -> str | None:
         else "above"
         if card.label.box[3] <= top + 0.01
         else None
+    )
+
+
+def all_labels(rng: Random, kind: str, cards: Sequence[Labelled], second: bool = False) -> Fact:
+    """What is printed at all of them, or the other line of each."""
+    lines = [card.second if second and card.second is not None else card.label for card in cards]
+    return Fact(
+        "card labels",
+        asked(rng, kind),
+        ", ".join(line.text for line in lines),
+        evidence=(("the labels", tuple(lines)),),
     )

@@ -33,7 +33,7 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
     "row of": (
         "[What|Which] {2} are {0}?",
         "[Name|List|Give me] the {2} {0}[, from left to right|, left to right||].",
-        "[Name|List|Give me] [all|every one of the|] the {2} {0}.",
+        "[Name|List|Give me] [all|every one of|] the {2} {0}.",
         "[What|Which] {2} [make up|form|belong to] {1}?",
         "[What|Which] things [do you see|can you find|are shown|are pictured] {0}?",
         "[Could|Can|Would] you [name|list|tell me] the {2} {0}?",
@@ -68,8 +68,8 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
         "What [sits|comes|is placed|is shown|lies] {0} {1}?",
         "{0} {1}[,|:] what [is there|do you see]?",
         "[Tell me|Do you know|Can you say] what is {0} {1}.",
-        "[I found|I see|Here is] {1}. What is {0} it?",
-        "Look at {1}: what is {0} it?",
+        "[I found|I see|Here <is>] {1}. What is {0} <them>?",
+        "Look at {1}: what is {0} <them>?",
         "[Name|Identify] what's {0} {1}.",
     ),
     "neighbour of": (

@@ -8,12 +8,172 @@ from kestrel_tools.things.language.questions import COLOUR
 from .asked import Templates
 
 ASKED_LOOKS: Templates = {
+    "which way": {  # up or down
+        "any": (
+            "[Which way|In which direction|In what direction] [does it|does the {line}|do the values] go?",
+            "[What's|What is] the [overall|general|] trend[ here|]?",
+            "[What|Which] trend [do you|can I] see?",
+            "[Where|Which way] is the {line} [going|heading|headed]?",
+            "[What|Which] direction is the {line} [going|moving] [in|]?",
+            "Does it go up or down from left to right?{if_line}",
+            "What does the {line} do from [left to right|start to end|beginning to end]?",
+            "Which way are the [values|numbers] [going|heading|moving]?",
+        ),
+        "time": (
+            "[Which way|In which direction] [did it|did the numbers] go over the {ns}?",
+            "How did it [develop|go on] over [time|the {ns}]?",
+        ),
+    },
+    "going": {  # x and y: going up, falling
+        "any": (
+            "Is [it|the {line}|the trend] {x} or {y}?", "Are the [values|numbers] {x} or {y}?",
+            "[Overall|All in all|On the whole], is it {x} or {y}?", "{x} or {y}?",
+            "Would you say it is {x} or {y}?", "Is the {title} {x} or {y}?{if_one}",
+            "Are the {title} {x} or {y}?{if_s}",
+        ),
+        "time": ("Over the {ns}, is it {x} or {y}?", "Were the numbers {x} or {y} over the {ns}?"),
+    },
+    "is going": {
+        "any": (
+            "Is [it|the {line}|the trend] {x}[ overall|]?", "Are the [values|numbers] {x}?",
+            "Would you say it is {x}?", "It is {x}, [right|isn't it|correct]?", "Is the {title} {x}?{if_one}",
+            "Are the {title} {x}?{if_s}",
+        ),
+        "time": ("Is it {x} over [time|the {ns}]?", "Were the numbers {x} over the {ns}?"),
+    },
+    "course": {  # up, then down
+        "any": (
+            "What does the {line} do from [left to right|start to end|beginning to end]?",
+            "How does the {line} [go|move|run] from left to right?",
+            "[In a few words|Briefly], how does [it|the {line}] go from start to end?",
+        ),
+        "time": ("How did it [develop|go on] over [time|the {ns}]?",),
+    },
+    "ends": {
+        "any": (
+            "Is it {x} at the end than at the [start|beginning]?",
+            "Is the last [value|{bar}] {x} than the first[ one|]?",
+            "Does it end {x} than it [starts|began|started]?", "Does it end up {x} than at the start?",
+        ),
+        "time": (
+            "Was it {x} at the end than at the [start|beginning]?",
+            "Was it {x} in the last {n} than in the first?",
+        ),
+    },
+    "always": {
+        "any": (
+            "Does [it|the {line}] {x} [all the time|all the way|the whole time|at every step]?",
+            "Does [it|the {line}] always {x}?", "Do the [values|numbers] {x} [every time|at each step]?",
+        ),
+        "time": ("Did it {x} every {n}?", "Did it {x} [all the time|the whole time]?"),
+    },
+    "ever": {
+        "any": (
+            "Does [it|the {line}] ever {x}?", "Does [it|the {line}] {x} [anywhere|at any point|at all]?",
+        ),
+        "time": ("Did it ever {x}?", "Did it {x} at any time?"),
+    },
+    "how often": {
+        "any": (
+            "How many times does [it|the {line}] {x}?", "How often does [it|the {line}] {x}?",
+            "[Count|Tell me] how many times it does {x}.",
+        ),
+        "time": ("How many times did it {x}?", "How often did it {x}?"),
+    },
+    "turn": {  # first x, then y
+        "any": (
+            "After which [label|{bar}] does it [start to|begin to] {y}?", "Where does [it|the {line}] turn?",
+            "Up to which [label|{bar}] does it {x}?", "At [which|what] {bar} does the direction change?",
+        ),
+        "time": (
+            "After which {n} did it [start to|begin to] {y}?", "Until which {n} did it {x}?",
+            "{On} which {n} did [it|things] turn?",
+        ),
+    },
+    "is red taller": {  # x and y: red, left, first
+        "any": (
+            "Is the {x} {bar} {taller} than the {y} [one|{bar}]?",
+            "Is the {x} one {taller} than the {y} one?",
+            "The {x} {bar} is {taller} than the {y} one, [right|isn't it|correct]?",
+        ),
+    },
+    "red or blue": {
+        "any": (
+            "Which {bar} is {taller}, the {x} or the {y} one?", "Is the {x} or the {y} {bar} {taller}?",
+            "Which is {taller}, the {x} {bar} or the {y} {bar}?",
+            "The {x} or the {y} {bar}: which is {taller}?",
+            "Which one is {taller}: the {x} {bar} or the {y} one?",
+        ),
+    },
+    "all colours": {
+        "any": (
+            f"[What|Which] {COLOUR}s are the bars?", f"[What|Which] {COLOUR}s do the bars have?",
+            f"[List|Name] the {COLOUR}s of the bars.", f"[What|Which] {COLOUR}s are used for the bars?",
+            f"In [which|what] {COLOUR}s are the bars [drawn|]?",
+        ),
+    },
+    "how many red": {
+        "any": (
+            "How many bars are {x}?", "How many {x} bars [are there|do you see|can you count]?",
+            "Count the {x} bars.", "How many of the bars are {x}?",
+        ),
+    },
+    "any red": {
+        "any": (
+            "Is there a {x} bar?", "Are there any {x} bars?", "Is any [of the bars|bar] {x}?",
+            "Do you see a {x} bar?", "Can you find a {x} bar [here|]?",
+        ),
+    },
+    "which red": {
+        "any": (
+            "Which [bars|ones|labels] are {x}?", "[What|Which] labels do the {x} bars have?",
+            "[List|Name] the labels of the {x} bars.",
+        ),
+    },
+    "spot value": {  # the second bar from the left
+        "any": (
+            "[What's|What is] the value of the {spot}?", "What [number|value] does the {spot} [have|show]?",
+            "How [long|big] is the {spot}?{if_flat}", "How [high|tall|big] is the {spot}?{if_upright}",
+            "How high is the {spot}?{if_line}", "[Tell me|Read|Give me] the value of the {spot}.",
+            "Value of the {spot}?",
+        ),
+    },
+    "spot label": {
+        "any": (
+            "[What's|What is] the [label|name] of the {spot}?", "[What|Which] label does the {spot} have?",
+            "What does the {spot} stand for?", "What is the {spot} [called|for]?", "Which one is the {spot}?",
+            "{if_upright}What [is written|does it say] [under|below] the {spot}?",
+        ),
+        "who": ("Whose is the {spot}?", "Who has the {spot}?"),
+    },
+    "between": {
+        "any": (
+            "[Which|What] {bar} is between {a} and {b}?", "What [is|comes|stands] between {a} and {b}?",
+            "Which label [is|stands] between {a} and {b}?",
+            "What do you see between the {bars} of {a} and {b}?",
+        ),
+    },
+    "next to": {
+        "any": (
+            "[What|Which {bar}|Which label] is [next to|beside|right next to] {a}?",
+            "[What|Which one] is the neighbor of {a} on the {chart}?",
+        ),
+    },
+    "both sides": {
+        "any": (
+            "[What|Which] {bars} are [next to|beside|on either side of|left and right of] {a}?{if_upright}",
+            "[What|Which] {bars} are [next to|beside|above and below] {a}?{if_flat}",
+            "Which [two|] labels are [next to|beside|the neighbors of] {a}?", "{a} is between which two?",
+        ),
+    },
     "nth value": {
         "any": (
             "[What's|What is] the value of the {pos} {bar}?",
             "What [number|value] does the {pos} {bar} [show|have|stand for]?", "How high is the {pos} {bar}?",
             "[Tell me|Read|Give me] the value of the {pos} {bar}.",
             "The {pos} {bar} [stands for|shows] [what|which] [number|value]?", "Value of {pos} {bar}?",
+            "[What's|What is] the {pos_only} value?{if_line}",
+            "With [which|what] [value|number] does the {line} {start}?",
         ),
     },
     "nth label": {

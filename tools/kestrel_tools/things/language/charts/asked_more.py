@@ -12,6 +12,7 @@ ASKED_MORE: Templates = {
             "I'd like the [number|figure|value] [for|of] {a}[, please|].", "{a} = ?", "{a} how [much|many]?",
             "[Look up|Find|Get|Read out|Check] the [value|number|figure] [for|of] {a}[, please|].",
             "How [tall|high|big] is the {bar} [of|for] {a}?{if_bar}",
+            "How [long|high|big] is {a_bar}?{if_bar}", "What is the value of {a_bar}?",
             "{a} stands at [what|which] [number|value]?",
             "What [value|number] does the {bar} [of|for] {a} [reach|have|show|stand for]?",
             "{if_printed}What number is [written|printed] [at|by|next to] [the {bar} of|the {bar} for|] {a}?",
@@ -38,7 +39,7 @@ ASKED_MORE: Templates = {
             "{if_votes}How many [kids|people|of them|] [like|prefer|want|voted for|picked] {a}?",
             "{if_votes}How many said {a}?", "{if_sold}How many {a} were sold?{if_many}",
             "{if_counted}How many {a} [are there|do they have|did they count]?{if_many}{if_untitled}",
-            "What about {a}, how {much}?",
+            "What about {a}, how {much}?", "{if_price}What {does} {a} cost?",
         ),
     },
     "who has": {
@@ -141,6 +142,7 @@ ASKED_MORE: Templates = {
         ),
         "what": (
             "{How_x} did {a} and {b} {get} together?",
+            "{if_price}If I buy {a} and {b}, how much do I pay?",
             "{if_counted}How many {a} and {b} are there together?{if_many}",
         ),
     },

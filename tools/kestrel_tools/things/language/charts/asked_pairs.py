@@ -11,6 +11,7 @@ ASKED_PAIRS: Templates = {
             "{is} {a} [above|higher than|bigger than|larger than|more than] {b}?",
             "[{does}|Did] {a} have {x_more} than {b}?",
             "Is the {bar} [for|of] {a} [higher|bigger|taller] than the one [for|of] {b}?", "{a} > {b}?",
+            "{if_bar}Is {a_bar} [higher|bigger|longer] than {b_bar}?",
             "Would you say {a} {is} [more|higher] than {b}?",
         ),
         "time": (
@@ -28,6 +29,7 @@ ASKED_PAIRS: Templates = {
         ),
         "what": (
             "{is} {a} {more_adj} than {b}?", "Did {a} {get} {x_more} than {b}?",
+            "{if_price}{does} {a} cost more than {b}?",
             "{if_votes}Do [people|they|the kids] like {a} more than {b}?", "{if_votes}Did {a} beat {b}?",
             "{if_sold}{does} {a} sell better than {b}?",
         ),
@@ -36,6 +38,7 @@ ASKED_PAIRS: Templates = {
         "any": (
             "{is} {a} [below|lower than|smaller than|less than] {b}?",
             "[{does}|Did] {a} have {x_fewer} than {b}?",
+            "{if_bar}Is {a_bar} [lower|smaller|shorter] than {b_bar}?",
             "Is the {bar} [for|of] {a} [lower|smaller|shorter] than the one [for|of] {b}?", "{a} < {b}?",
         ),
         "time": (
@@ -61,6 +64,8 @@ ASKED_PAIRS: Templates = {
             "Which of the two is [larger|higher], {a} or {b}?",
             "Which {bar} is [taller|higher|bigger], [that of|the one for|] {a} or {b}?",
             "Is it {a} or {b} that has {x_more}?", "{Who} has {x_more}, {a} or {b}?",
+            "Which {bar} is [higher|bigger|longer], {a} or {b}?{if_bar}",
+            "{if_bar}Which is [higher|bigger|longer], {a_bar} or {b_bar}?",
             "I can't decide: is {a} or {b} higher?",
         ),
         "time": (
@@ -70,13 +75,15 @@ ASKED_PAIRS: Templates = {
             "{at} or {at_b}, when did [they|we] {do} {x_more}?",
         ),
         "who": (
-            "{if_wins}Who won, {a} or {b}?", "{if_wins}Who is better, {a} or {b}?",
+            "{if_wins}Who won, {a} or {b}?", "{if_wins}Who did better, {a} or {b}?",
+            "{if_wins}Who is better, {a} or {b}?",
             "{if_wins}{a} against {b}: who won?", "Who {did} {x_more}, {a} or {b}?",
             "Did {a} or {b} {do} {x_more}?", "{if_measured}Who is {more_adj}, {a} or {b}?",
             "Who is ahead, {a} or {b}?", "Whose {bar} is [higher|longer|bigger], {a}'s or {b}'s?",
         ),
         "what": (
             "Which {n} is {more_adj}, {a} or {b}?", "{is} {a} or {b} {more_adj}?",
+            "{if_price}[Which|What] costs more, {a} or {b}?",
             "{if_votes}Do [people|they] prefer {a} or {b}?", "{if_votes}What is liked more, {a} or {b}?",
             "{if_sold}Which sells better, {a} or {b}?", "Did {a} or {b} {get} {x_more}?",
             "{if_counted}Are there more {a} or {b}?{if_many}{if_untitled}",
@@ -86,6 +93,8 @@ ASKED_PAIRS: Templates = {
         "any": (
             "Between {a} and {b}, [which|which one] [is lower|is smaller|has {x_fewer}]?",
             "{a} or {b}: which one is [lower|smaller]?", "{Who} has {x_fewer}, {a} or {b}?",
+            "Which {bar} is [lower|smaller|shorter], {a} or {b}?{if_bar}",
+            "{if_bar}Which is [lower|smaller|shorter], {a_bar} or {b_bar}?",
             "Which of the two is [smaller|lower], {a} or {b}?",
         ),
         "time": (
@@ -96,12 +105,15 @@ ASKED_PAIRS: Templates = {
             "Who {did} {x_fewer}, {a} or {b}?", "{if_wins}Who lost, {a} or {b}?",
             "{if_measured}Who is {less_adj}, {a} or {b}?", "Who is behind, {a} or {b}?",
         ),
-        "what": ("Which {n} is {less_adj}, {a} or {b}?", "{if_votes}What is liked less, {a} or {b}?"),
+        "what": (
+            "Which {n} is {less_adj}, {a} or {b}?", "{if_price}[Which|What] costs less, {a} or {b}?",
+            "{if_votes}What is liked less, {a} or {b}?",
+        ),
     },
     "ahead of": {
         "any": (
             "Which [ones|of them|{bars}] are [higher|bigger|larger] than {a}?",
-            "[What|Which] [is|are] above {a} in value?", "{Who} has {x_more} than {a}?",
+            "What is above {a} in value?", "{Who} has {x_more} than {a}?",
             "[List|Name] [all|everything] that is higher than {a}.",
         ),
         "time": (

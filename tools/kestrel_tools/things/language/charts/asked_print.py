@@ -13,7 +13,8 @@ ASKED_PRINT: Templates = {
             "[Read|Tell|Give|Spell] me the [headline|title|heading|caption] [of the {chart}|], please.",
             "[Title|Heading|Headline] of the {chart}?",
             "Which [title|heading|headline] does [it|the {chart}|this {chart}] have?",
-            "What [title|heading] [was|did they] [given to|give] [it|the {chart}]?",
+            "What [title|heading] was given to [it|the {chart}]?",
+            "What [title|heading] did they give [it|the {chart}]?",
             "Does the {chart} have a [title|heading|headline]? [What is it|Which one|If so, read it]?",
             "What is [written|printed] as the [title|heading|headline]?",
             "Under [what|which] [title|heading] [are these numbers shown|do you see these {bars}]?",
@@ -169,8 +170,9 @@ ASKED_PRINT: Templates = {
         ),
         "time": (
             "How many {ns} does [it|the {chart}|this] [cover|show|include]?",
-            "[Over|For] how many {ns} does it go?", "How many {ns} [were measured|are listed|can you count]?",
-            "How many {ns} long is [this|it]?",
+            "[Over|For] how many {ns} does it go?{if_runs}",
+            "How many {ns} [were measured|are listed|can you count]?",
+            "How many {ns} long is [this|it]?{if_runs}",
         ),
         "who": (
             "{if_wins}How many [people|{ns}] [took part|participated|played|competed|were in it]?",

@@ -11,6 +11,7 @@ from kestrel_tools.things.scene import Chart, Scene
 
 from . import more as chart_more
 from . import printed as chart_print
+from . import ways as chart_ways
 from .view import View
 from .words import UNKNOWN, direction, missing, worded
 
@@ -141,13 +142,15 @@ WEIGHTS = {
 # Not scored. A training adds them to the shares of the others.
 MORE_WEIGHTS = {
     "extreme": 3.0, "is extreme": 1.0, "extreme value": 1.2, "place": 1.8, "place of": 0.5, "ranking": 0.8,
-    "compared": 2.2, "than one": 0.7, "difference": 1.6, "sum": 1.2, "twice": 0.6, "over": 1.6,
-    "is over": 1.0, "step": 1.6, "steepest": 0.5, "equal": 0.9, "closest": 0.3, "value at length": 3.0,
+    "compared": 3.0, "than one": 0.7, "difference": 1.6, "sum": 1.2, "twice": 0.6, "over": 1.6,
+    "is over": 1.0, "step": 2.2, "steepest": 0.5, "equal": 0.9, "closest": 0.3, "value at length": 3.0,
     "who has": 0.9, "title at length": 1.4, "about": 0.5, "unit": 0.5, "axis": 0.7, "labels at length": 0.7,
-    "number at length": 0.8, "family": 0.3, "shows": 0.8, "missing at length": 0.5, "nth": 1.5,
+    "number at length": 0.8, "family": 0.3, "shows": 1.2, "missing at length": 1.2, "nth": 1.5,
     "colours": 1.0, "looks": 0.4, "everything": 0.6, "neighbour": 0.6, "untold": 1.0,
+    "way": 4.0, "course": 2.0, "by looks": 1.6, "tones": 0.7, "spot": 0.9, "beside": 0.7,
+    "missing of two": 0.8,
 }  # fmt: skip
-MAKERS = chart_more.MAKERS | chart_print.MAKERS
+MAKERS = chart_more.MAKERS | chart_print.MAKERS | chart_ways.MAKERS
 TRIES = 16
 
 # The number is the answer to these, not the label.

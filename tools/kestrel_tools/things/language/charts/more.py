@@ -99,9 +99,8 @@ def extreme_value(rng: Random, view: View) -> Fact | None:
     at = view.order[-1 if low else 0]
     if not view.readable(at):
         return None
-    return fact(
-        "value", put(rng, view, "worst value" if low else "best value"), str(view.values[at]), view, at
-    )
+    question = put(rng, view, "worst value" if low else "best value")
+    return fact("value", question, str(view.values[at]), view, at)
 
 
 def place(rng: Random, view: View) -> Fact | None:
@@ -341,7 +340,9 @@ def equal(rng: Random, view: View) -> Fact | None:
     pairs = [(a, b) for a in range(len(values)) for b in range(a + 1, len(values)) if values[a] == values[b]]
     others = [(a, b) for a in range(len(values)) for b in range(a + 1, len(values)) if values[a] != values[b]]
     clear = all(view.clear(a, b) for a, b in others)
-    chance = rng.random()
+    chance = rng.random() if pairs else rng.random() * 2  # most charts have none
+    if chance > 1:
+        return None
     if chance < 0.2:
         question = put(rng, view, "any equal")
         return fact("equal", question, yes(bool(pairs)), view) if clear else None

@@ -1,5 +1,6 @@
 """What may be asked about the print of a chart, its colours and looks; what it does not tell. No torch."""
 
+from difflib import SequenceMatcher
 from random import Random
 
 from kestrel_tools.scenes.world import COLOUR_NAMES
@@ -15,6 +16,7 @@ from .words import OTHERWISE
 
 COUNTED_OFF = ("quarter", "week", "game", "round", "class")  # Q3 is the third, wherever it stands
 NO_TITLE = "It has no title."
+SLIP = 0.6  # how alike two words are that may be one
 # Clearly another topic than all others of these, for questions whether it is about one.
 ELSEWHERE = (
     "Rain", "Votes", "Temperature", "Books read", "Prices", "Snow", "Weight", "Sales", "Steps", "Fish caught",
@@ -125,7 +127,9 @@ def labels(rng: Random, view: View) -> Fact | None:
 
 def number_of(rng: Random, view: View) -> Fact | None:
     family = view.subject.family
-    if family == "color" or (family and plural(family) == view.subject.noun):  # how many answers there are
+    if family in ("color", "hour") or (
+        family and plural(family) == view.subject.noun
+    ):  # how many answers there are
         return None
     return fact("number of", put(rng, view, "number of"), str(len(view.labels)), view)
 
@@ -141,12 +145,23 @@ def family(rng: Random, view: View) -> Fact | None:
     return fact("labels", put(rng, view, "family or", **words), plural(view.subject.family), view)
 
 
+def _spelled_alike(one: str, other: str) -> bool:
+    """Whether the one may be the other with a slip."""
+    return one in other or SequenceMatcher(None, one, other).ratio() > SLIP
+
+
+def _cased_as(label: str, word: str) -> str:
+    return word.upper() if label.isupper() else word if label.islower() else word.capitalize()
+
+
 def absent(rng: Random, view: View) -> str | None:
     """A label of the same sort that the chart does not show, nor under another name."""
     shown = {label.lower() for label in view.labels}
     if view.subject.group == "none":
-        word = rng.choice(KNOWN)
-        return None if any(word in label or label in word for label in shown) else word.capitalize()
+        word, printed = rng.choice(KNOWN), " ".join((*shown, view.title.lower()))
+        if any(label in word or _spelled_alike(word, label) for label in (*shown, *printed.split())):
+            return None
+        return _cased_as(view.labels[0], word)
     known_lists = all_labels_of(view.subject.family)
     lists = [known for known in known_lists if not shown.isdisjoint(map(str.lower, known))]
     shown |= {word.lower() for label in view.labels for word in OTHERWISE.get(label.title(), ())}
@@ -163,7 +178,7 @@ def has(rng: Random, view: View) -> Fact | None:
 def missing(rng: Random, view: View) -> Fact | None:
     """The value of what the chart does not show."""
     label = absent(rng, view)
-    if label is None or view.subject.group == "none":
+    if label is None:
         return None
     question = put(rng, view, "value of", label)
     return None if question is None else Fact("chart missing", question, CANNOT_TELL)
@@ -175,7 +190,7 @@ def nth(rng: Random, view: View) -> Fact | None:
     at = rng.choice((0, 0, count - 1, count - 1, min(1, count - 1), min(2, count - 1), count // 2))
     names = [("first", "second", "third")[at]] if at < 3 else []
     if at == 0:
-        names += ["topmost", "top"] if view.is_flat else ["leftmost", "first"]
+        names += ["topmost"] if view.is_flat else ["leftmost", "first"]
     if at == count - 1:
         names = ["last", "last", "bottom" if view.is_flat else "rightmost"]
     if count % 2 and at == count // 2 and count > 2:

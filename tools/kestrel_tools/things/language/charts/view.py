@@ -26,6 +26,7 @@ VERBS_OF_THINGS = ("get", "have", "sell", "win", "score", "make", "raise", "earn
 OF_PEOPLE = ("class", "school", "country", "department")
 COSTLY = ("spend", "pay", "use", "need", "wait")  # nobody has what was spent
 VOTES = ("votes", "likes")
+VISITS = ("visitors", "guests", "customers")
 
 
 class View:
@@ -227,6 +228,7 @@ def _conditions(
         "person": family == "person", "sold": does == "sell", "untitled": not title, "many": many, "few": few,
         "counted": family in COUNTED, "bare": bool(title) and not subtitled, "unnamed": not named,
         "s": title in MANY_TITLES, "one": title in ONE_TITLES, "ageless": not title.startswith("age"),
+        "visitors": noun in VISITS, "rain": noun == "rain", "price": title in ("price", "prices"),
     }  # fmt: skip
     return {f"if_{name}": "" for name, holds in true.items() if holds}
 
@@ -245,6 +247,8 @@ def fields_of(rng: Random, view: View, *labels: str) -> dict[str, str]:
     for name, label in zip("ab", labels, strict=False):
         words = said(rng, subject, label)
         fields |= {name: words, f"at_{name}": f"{place_of(subject)} {words}"}
+        if not words.startswith(("the ", '"')):
+            fields[f"{name}_bar"] = f"the {words} {bar}"
     if labels:
         fields |= MANY_VERBS if many else ONE_VERBS
         fields["at"] = fields["at_a"]
@@ -303,7 +307,9 @@ def _amounts(rng: Random, subject: Subject) -> dict[str, str]:
         "How_more": f"How {much} more{noun}", "How_fewer": f"How {much} {fewer}{noun}",
         "get": get, "got": "has" if now else got, "got_many": "have" if now else got,
     }  # fmt: skip
-    return fields | ({"noun": subject.noun} if noun else {})
+    if noun:
+        fields |= {"noun": subject.noun} | ({"nouns": subject.noun} if many else {})
+    return fields
 
 
 ONE_VERBS = {"does": "does", "is": "is", "has_a": "has", "was": "was"}

@@ -13,6 +13,12 @@ from kestrel_tools.things.names import with_article
 from kestrel_tools.things.scene import Page, Scene
 
 from .hours import HOURS
+from .more.amounts import AMOUNTS
+from .more.doors import MORE_HOURS
+from .more.lines import LINE_MAKERS
+from .more.notices import MORE_NOTICES
+from .more.sorts import SORT_MAKERS
+from .more.values import VALUES
 from .notice_facts import NOTICES
 from .questions import GENERAL, ask
 from .table_facts import TABLE
@@ -31,6 +37,9 @@ PLAIN: dict[str, tuple[str, str]] = {
     "ticket": (r"ticket|boarding pass", ""),  # it says itself of which kind
     "recipe": (r"recipe", "recipe"),
     "error message": (r"error", "error message"),
+    "forecast": (r"weather|forecast", "weather forecast"),
+    "forecast by day": (r"weather|forecast", "weather forecast"),
+    "grades": (r"report", "report card"),
     "timetable": (r"timetable", "timetable"),
     "week": (r"timetable", "timetable"),
 }
@@ -52,7 +61,7 @@ def page_fact(rng: Random, scene: Scene) -> Fact | None:
     if scene.page is None:
         return None
     view = View(scene, scene.page)
-    special = HOURS if view.kind == "opening hours" else TABLE if view.listed else NOTICES
+    special = ALL_HOURS if view.kind == "opening hours" else ALL_TABLE if view.listed else ALL_NOTICES
     for _ in range(20):
         makers = special if rng.random() < SPECIAL else ANY
         found = rng.choices(tuple(makers), tuple(makers.values()))[0](rng, view)
@@ -115,8 +124,8 @@ def line(rng: Random, view: View) -> Fact | None:
 
 
 def number_of_lines(rng: Random, view: View) -> Fact | None:
-    """Not where two stand beside each other."""
-    if not view.in_order or any(row.value for row in view.page.rows):
+    """Not where two rows stand beside each other, or values below their labels."""
+    if not view.is_beside:
         return None
     question = ask(rng, GENERAL["number of lines"])
     return Fact("page count", question, str(len(view.lines)), evidence=shown(*view.scene.lines))
@@ -191,8 +200,11 @@ def unknown(rng: Random, view: View) -> Fact | None:
     return Fact("page cannot tell", ask(rng, GENERAL["unknown"]), CANNOT_TELL)
 
 
+ALL_HOURS: Mapping[Maker, float] = {**HOURS, **MORE_HOURS}
+ALL_TABLE: Mapping[Maker, float] = {**TABLE, **VALUES, **AMOUNTS, **SORT_MAKERS, **LINE_MAKERS}
+ALL_NOTICES: Mapping[Maker, float] = {**NOTICES, **MORE_NOTICES}
 SPECIAL = 0.72  # of the questions are those of the kind of page, if it allows one
 ANY: Mapping[Maker, float] = {
-    read: 2.4, title: 2.5, line: 2.0, number_of_lines: 0.3, says: 2.5, kind_of: 1.5, picture: 0.8,
+    read: 2.4, title: 2.5, line: 2.0, number_of_lines: 0.5, says: 2.5, kind_of: 1.5, picture: 0.8,
     unknown: 0.25,
 }  # fmt: skip

@@ -18,11 +18,11 @@ def days_of(said: str) -> range:
     """Of "Mon-Fri", or of one day."""
     first, _, last = said.partition("-")
     starts = [day[:3] for day in DAYS]
-    begin = starts.index(first[:3])
-    return range(begin, starts.index(last[:3]) + 1 if last else begin + 1)
+    begin = starts.index(first[:3].capitalize())
+    return range(begin, starts.index(last[:3].capitalize()) + 1 if last else begin + 1)
 
 
-def _row(rng: Random, view: View) -> tuple[str, dict[str, str], dict[str, str], Entry]:
+def row_of(rng: Random, view: View) -> tuple[str, dict[str, str], dict[str, str], Entry]:
     """A day that some row tells of, and what that row says: as it is said, and as it is printed."""
     one = rng.choice(view.listed)
     day = DAYS[rng.choice(days_of(one.thing.said))]
@@ -35,22 +35,20 @@ def _fact(kind: str, question: str, answer: str, row: Entry) -> Fact:
 
 
 def doors(rng: Random, view: View) -> Fact | None:
-    """When they open or close on a day."""
-    day, said, shown, row = _row(rng, view)
+    """When they open or close on a day, which may be "closed"."""
+    day, said, shown, row = row_of(rng, view)
     kind = rng.choice(("opens", "closes"))
     question = ask(rng, QUESTIONS[kind], {"x": day})
-    if kind not in said:
-        return None
-    return _fact("page value", question, shown[kind], row)
+    return _fact("page value", question, shown[kind if kind in said else "detail"], row)
 
 
 def hours(rng: Random, view: View) -> Fact | None:
-    day, _, shown, row = _row(rng, view)
+    day, _, shown, row = row_of(rng, view)
     return _fact("page value", ask(rng, QUESTIONS["hours"], {"x": day}), shown["detail"], row)
 
 
 def is_open(rng: Random, view: View) -> Fact | None:
-    day, said, _, row = _row(rng, view)
+    day, said, _, row = row_of(rng, view)
     kind = rng.choice(("is open", "is open", "is closed"))
     yes = ("opens" in said) == (kind == "is open")
     return _fact("page has", ask(rng, QUESTIONS[kind], {"x": day}), "yes" if yes else "no", row)
@@ -66,7 +64,7 @@ def closed(rng: Random, view: View) -> Fact | None:
 
 def open_at(rng: Random, view: View) -> Fact | None:
     """At a time of a day that is well within the hours, or well outside."""
-    day, said, _, row = _row(rng, view)
+    day, said, _, row = row_of(rng, view)
     if "opens" not in said:
         return None
     bare = said["opens"].isdigit()

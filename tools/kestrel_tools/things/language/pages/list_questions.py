@@ -91,7 +91,7 @@ Count the {ns}.
 How many [prices|different things] [are there|are listed|do you see]?
 - under
 Is there anything [under|below|for less than|cheaper than] {v}?
-[I only have|I've got] [less than|a bit less than] {v}. Can I [buy|get] anything?
+[I only have|I've got only] {v}. Can I [buy|get] anything?
 Does anything cost less than {v}?
 = menu < prices
 = price list < prices
@@ -129,12 +129,16 @@ Is it cheaper for {x} than for {y}?
 Is there a price for {x}?
 Does it [list|mention] {x}?
 Are {x} [listed|mentioned]?
+- under
+Is there a [ticket|price] [under|below|for less than] {v}?
+Does anybody pay less than {v}?
+I only have {v}. Is that enough for any of them?
 - list
 Who is listed?
 Which groups are there prices for?
 For whom are there prices?
 - count
-How many [prices|different prices|kinds of tickets] are [there|listed]?
+How many [prices|kinds of tickets] are [there|listed]?
 = receipt < prices
 - thing
 What [cost|was] {v}?
@@ -182,6 +186,9 @@ How <many> {x} should I [buy|get|bring]?
 {x}: how <many>?
 What [number|amount] is [written|] next to {x}?
 How <many> {x} <is> on the list?
+- thing
+Of what do I need {v}?
+What do I [need|have to buy] {v} of?
 - has
 Do [I|we] [need|need to buy|have to buy|have to get] [any|] {x}?
 <Is> {x} on [the|my|our] [list|shopping list]?

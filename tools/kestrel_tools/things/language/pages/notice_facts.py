@@ -52,15 +52,24 @@ ALIKE = (
     {"yes", "OK"},
     {"start", "play", "next", "OK"},
 )
+# Whoever reads of the one thinks that he knows of the other too.
+RELATED = (
+    {"be quiet", "play loud music", "use my phone", "switch off my phone", "take pictures", "use the flash"},
+    {"swim", "dive", "fish", "take a shower"},
+    {"eat", "drink"},
+    {"ride my bike", "skate", "park", "drive slowly", "wear a helmet", "run"},
+    {"smoke", "make a fire", "camp"},
+    {"bring my dog", "feed the animals", "touch it", "climb"},
+)
 STATES: dict[str, dict[str, str]] = {
     "open": {"open": "yes", "closed": "no", "open or closed": "open"},
     "closed": {"open": "no", "closed": "yes", "open or closed": "closed"},
-    "push": {"push or pull": "push"},
-    "pull": {"push or pull": "pull"},
-    "occupied": {"vacant": "no"},
-    "vacant": {"vacant": "yes"},
-    "out of order": {"works": "no"},
-    "sold out": {"tickets left": "no"},
+    "push": {"push or pull": "push", "must push": "yes", "must pull": "no"},
+    "pull": {"push or pull": "pull", "must push": "no", "must pull": "yes"},
+    "occupied": {"vacant": "no", "taken": "yes"},
+    "vacant": {"vacant": "yes", "taken": "no"},
+    "out of order": {"works": "no", "broken": "yes"},
+    "sold out": {"tickets left": "no", "sold out": "yes"},
 }
 
 
@@ -71,7 +80,7 @@ def _event(view: View) -> str:
     return "wedding" if view.part("couple") else "party" if view.kind == "invitation" else "event"
 
 
-def _fields(view: View) -> dict[str, str]:
+def fields_of(view: View) -> dict[str, str]:
     who = view.part("name")
     named = who.said if who is not None else "the birthday child"
     return {"p": PAGES.get(view.kind, "card"), "e": _event(view), "who": named}
@@ -105,7 +114,7 @@ def told(rng: Random, view: View) -> Fact | None:
     if part is None or not templates:
         return None
     row = view.roles[role][0][1]
-    question = ask(rng, templates, _fields(view))
+    question = ask(rng, templates, fields_of(view))
     return Fact("page role", question, part.text, evidence=shown(row.label, row.value))
 
 
@@ -114,7 +123,7 @@ def headed(rng: Random, view: View) -> Fact | None:
     role = TITLES.get(view.kind)
     if role is None or view.page.title is None:
         return None
-    question = ask(rng, ROLES[role], _fields(view))
+    question = ask(rng, ROLES[role], fields_of(view))
     return Fact("page role", question, view.title, evidence=shown(view.page.title))
 
 
@@ -123,7 +132,7 @@ def free(rng: Random, view: View) -> Fact | None:
     if part is None:
         return None
     row = view.roles["free"][0][1]
-    question = ask(rng, ROLES["price"], _fields(view))
+    question = ask(rng, ROLES["price"], fields_of(view))
     return Fact("page role", question, part.text, evidence=shown(row.label))
 
 
@@ -135,7 +144,7 @@ def not_told(rng: Random, view: View) -> Fact | None:
     roles = rng.choice(expected)
     if any(role in view.roles for role in roles):
         return None
-    question = ask(rng, _templates(rng, view, roles[0]), _fields(view))
+    question = ask(rng, _templates(rng, view, roles[0]), fields_of(view))
     return Fact("page cannot tell", question, CANNOT_TELL)
 
 
@@ -189,6 +198,8 @@ def _another(rng: Random, view: View) -> Fact | None:
     actions = {part.said for says in ("no", "yes", "must") for part, _ in view.roles.get(says, ())}
     other = rng.choice(RULES)
     if "go in" in actions or other.action in actions or other.says == "must" or other.action == "go in":
+        return None
+    if any(other.action in group and actions & group for group in RELATED):
         return None
     return Fact("page cannot tell", ask(rng, ROLES["may"], {"x": other.action}), CANNOT_TELL)
 

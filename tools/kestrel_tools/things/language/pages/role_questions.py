@@ -105,7 +105,7 @@ Read me the [address|street and number].
 [How can I|How do I] [reach|call|contact] them?
 [Give|Read|Tell] me the [phone number|number to call].
 I want to [call|ring|phone] them. [What do I dial|What's the number]?
-Which number is [printed|given|on it]?
+Which phone number is [printed|given|on it]?
 phone number?
 - price
 How much [is it|does it cost|do I have to pay|is the entry|is a ticket]?
@@ -277,7 +277,7 @@ Who does this card belong to?
 [Which|What] website [is it|should I visit|do they have]?
 - hazard
 What does it warn [of|about|me of]?
-What does the [sign|warning] say?
+What does the warning say?
 What [should|must] I [watch out for|be careful about|look out for]?
 What is the [danger|warning|sign about]?
 - back
@@ -326,6 +326,21 @@ Push or pull?
 - vacant
 Is [it|the toilet|the room] [free|vacant|available]?
 Can I [go in|use it]?
+- taken
+Is [it|the toilet|the room] [occupied|taken]?
+Is [somebody|someone] in there?
+- broken
+Is it broken?
+Is it out of order?
+- sold out
+[Is it|Are they] sold out?
+Are all tickets [gone|sold]?
+- must push
+Do I have to push?
+Should I push [it|the door|]?
+- must pull
+Do I have to pull?
+Should I pull [it|the door|]?
 - works
 Does it work?
 Can I use it?

@@ -17,7 +17,7 @@ def _templates(view: View, kind: str) -> tuple[str, ...]:
     return ASKED.get(view.kind, {}).get(kind, ())
 
 
-def _about(view: View, one: Listed) -> dict[str, str]:
+def about(view: View, one: Listed) -> dict[str, str]:
     """The words for a thing and its value."""
     fields = view.fields | {"x": one.thing.said, "a": view.named(one.thing.said)}
     if one.detail is not None:
@@ -39,7 +39,7 @@ def value(rng: Random, view: View) -> Fact | None:
     one = _some(rng, view)
     if one.detail is None or [other.thing.said for other in view.listed].count(one.thing.said) > 1:
         return None
-    fields, general = _about(view, one), view.is_beside and rng.random() < 0.12
+    fields, general = about(view, one), view.is_beside and rng.random() < 0.12
     templates = GENERAL["value"] if general else _templates(view, "value")
     answer = one.detail.text
     if not general and view.kind in ("platforms", "gates", "tracks", "rooms", "floors"):
@@ -57,7 +57,7 @@ def thing(rng: Random, view: View) -> Fact | None:
     total = view.part("total")
     if told.count(one.detail.text) > 1 or (total is not None and total.text == one.detail.text):
         return None
-    fields = _about(view, one)
+    fields = about(view, one)
     if fields["w"] == "0":
         templates = tuple(template for template in templates if "{f}" not in template)
     if view.kind == "duties":
@@ -70,7 +70,7 @@ def extreme(rng: Random, view: View) -> Fact | None:
     """The cheapest, the first, the winner; or how much that is."""
     kind = rng.choice(("most", "most", "least", "least", "most value", "least value"))
     templates = _templates(view, kind)
-    ordered = sorted(_measured(view), key=lambda pair: pair[0], reverse=kind.startswith("most"))
+    ordered = sorted(numbers_of(view), key=lambda pair: pair[0], reverse=kind.startswith("most"))
     if not templates or len(ordered) < 2 or ordered[0][0] == ordered[1][0]:
         return None
     one = ordered[0][1]
@@ -80,20 +80,20 @@ def extreme(rng: Random, view: View) -> Fact | None:
     return Fact("page extreme", question, answer, evidence=shown(*one.lines))
 
 
-def _measured(view: View) -> list[tuple[float, Listed]]:
+def numbers_of(view: View) -> list[tuple[float, Listed]]:
     return [(number_in(one.detail.said), one) for one in view.listed if one.detail is not None]
 
 
 def compare(rng: Random, view: View) -> Fact | None:
     """Two things by what is told of them."""
     kind = rng.choice(("which more", "which less", "more", "less"))
-    measured, templates = _measured(view), _templates(view, kind)
+    measured, templates = numbers_of(view), _templates(view, kind)
     if len(measured) < 2 or not templates:
         return None
     (first, one), (second, other) = rng.sample(measured, 2)
     if first == second or one.thing.said == other.thing.said:
         return None
-    fields = _about(view, one) | {"y": other.thing.said, "b": view.named(other.thing.said)}
+    fields = about(view, one) | {"y": other.thing.said, "b": view.named(other.thing.said)}
     question = ask(rng, templates, fields, many=view.many(one.thing.said))
     larger = first > second
     evidence = shown(*one.lines, *other.lines)
@@ -105,7 +105,7 @@ def compare(rng: Random, view: View) -> Fact | None:
 
 def under(rng: Random, view: View) -> Fact | None:
     """Whether anything costs less than a round sum."""
-    templates, measured = _templates(view, "under"), _measured(view)
+    templates, measured = _templates(view, "under"), numbers_of(view)
     sums = [number for number, _ in measured]
     limit = round(rng.choice(sums) * rng.uniform(0.6, 1.4)) if sums else 0
     if not templates or limit < 1 or limit in sums:
@@ -188,7 +188,7 @@ def next_to(rng: Random, view: View) -> Fact | None:
     other = at + (1 if kind == "after" else -1)
     if not templates or not view.is_beside or not 0 <= other < len(view.listed):
         return None
-    question = ask(rng, templates, _about(view, view.listed[at]))
+    question = ask(rng, templates, about(view, view.listed[at]))
     one = view.listed[other]
     return Fact("page nth", question, one.thing.text, evidence=shown(one.row.label))
 

@@ -84,7 +84,7 @@ What's the latest departure?
 Does the one to {x} leave [before|earlier than] the one to {y}?
 <Is> {x} before {y}?
 - has
-[Is there|Do they have] [a {u}|a connection|anything] to {x}?
+[Is there|Do they have] [{au}|a connection|anything] to {x}?
 Can I [go|travel|get] to {x} [from here|]?
 <Is> {x} [on the board|listed|one of the destinations]?
 - list
@@ -113,7 +113,7 @@ Where does the [last|latest] one come from?
 - less
 Does the one from {x} [come|arrive] [before|earlier than] the one from {y}?
 - has
-Is there [a {u}|an arrival|anything] from {x}?
+Is there [{au}|an arrival|anything] from {x}?
 <Is> {x} [listed|on the board]?
 - list
 Which [cities|places|towns] are listed?

@@ -194,7 +194,8 @@ class View:
             one, many = "thing", "things"
         moving = next((word for part, word in VEHICLES.items() if part in self.title.lower()), "one")
         place = moving if self.kind in ("departures", "arrivals") else self.kind.rstrip("s")
-        return {"p": CALLED.get(self.kind, "page"), "n": one, "ns": many, "u": place}
+        some = moving if moving == "one" else f"a {moving}"
+        return {"p": CALLED.get(self.kind, "page"), "n": one, "ns": many, "u": place, "au": some}
 
     def named(self, said: str) -> str:
         """With its article, where it takes one."""

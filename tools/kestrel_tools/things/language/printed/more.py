@@ -3,43 +3,32 @@
 Of scenes with a few printed lines; pages and cards have their own questions. No torch.
 """
 
-import math
 import re
-from collections.abc import Callable, Sequence
-from itertools import pairwise
+from collections.abc import Callable
 from random import Random
-from typing import TypeVar
 
-from kestrel_tools.scenes.world import Boxed
 from kestrel_tools.things.language.fact import ORDINALS, Fact, yes_no
-from kestrel_tools.things.language.printed.facts import APART, PATTERNS, unlike
+from kestrel_tools.things.language.printed.facts import PATTERNS, unlike
 from kestrel_tools.things.language.questions import asked as asked_of
 from kestrel_tools.things.language.spelling import LETTERS
 from kestrel_tools.things.language.wanted import only
 from kestrel_tools.things.lettering import KNOWN, PLACES, is_known
 from kestrel_tools.things.scene import Line, Scene
 
+from . import lacking, looks
+from .looks import LARGER, TELLING
 from .more_words import ONE_LINE
 from .more_words import QUESTIONS as OF_PRINT
-from .sign_words import AKIN, MEANINGS
+from .sign_words import AKIN
+from .sign_words import MEANING_OF as MEANING_OF
 from .sign_words import QUESTIONS as OF_SIGNS
+from .where import apart, is_print, nearest, side_of
 
 QUESTIONS = {**OF_PRINT, **OF_SIGNS}
-Found = TypeVar("Found", bound=Boxed)
-MOST_LINES = 3
-LARGER = 1.3  # how many times as high the letters of a heading are
-NEAR, NEARER = (
-    0.35,
-    0.1,
-)  # of the shorter side: how far off "beside" reaches, and how much nearer the nearest is
-# Letters of which everybody sees whether they are capitals.
-TELLING = frozenset("abdefghijlmnqrty")
 UNITS = {
     "km": "distance", "kg": "weight", "cm": "length", "mph": "speed", "c": "temperature", "eur": "price",
     "am": "time", "pm": "time",
 }  # fmt: skip
-MEANING_OF = {word: kind for kind, words in MEANINGS.items() for word in words}
-SIDES = {"above": (1, -1), "below": (1, 1), "left of": (0, -1), "right of": (0, 1)}
 SAID = {
     "above": "[above|over|on top of]",
     "below": "[below|under|beneath|underneath]",
@@ -53,54 +42,56 @@ def asked(rng: Random, kind: str, *subjects: str) -> str:
     return asked_of(rng, kind, *subjects, exact=True, among=QUESTIONS)
 
 
-def _is_print(scene: Scene) -> bool:
-    return 0 < len(scene.lines) <= MOST_LINES and scene.page is None and scene.cards is None
-
-
-def _apart(lines: Sequence[Line]) -> bool:
-    """Whether it is clear which line is above which."""
-    return all(b.centre[1] - a.centre[1] >= APART for a, b in pairwise(lines))
-
-
 def _part(question: str, answer: str, *lines: Line) -> Fact:
     return Fact("read part", question, answer, evidence=(("the text", lines),))
 
 
+def _of_line(rng: Random, kind: str, line: str, *subjects: str) -> str:
+    """Asked of the first or the last line, or of the only one if none is named."""
+    if line and f"{kind} of line" in QUESTIONS and rng.random() < 0.5:
+        return asked(rng, f"{kind} of line", line, *subjects)
+    return asked(rng, kind, ONE_LINE.format(line) if line else "", *subjects)
+
+
 def letters(rng: Random, scene: Scene) -> Fact | None:
     """The first letter, how many there are, how it is spelt: of the only line, or of one of several."""
-    if not _is_print(scene) or not _apart(scene.lines):
+    if not is_print(scene) or not apart(scene.lines):
         return None
     at = rng.randrange(len(scene.lines))
     line, where = scene.lines[at], ""
     if len(scene.lines) > 1:
         last = at == len(scene.lines) - 1
         words = [ORDINALS[at], *(["top"] if at == 0 else ["bottom", "last"] if last else [])]
-        where = ONE_LINE.format(rng.choice(words))
+        where = rng.choice(words)
     text = line.text.rstrip("!")
     if text.isdigit():
         kind = rng.choice(("number of digits", "first digit", "last digit"))
         answer = {"first digit": text[0], "last digit": text[-1]}.get(kind, str(len(text)))
-        return _part(asked(rng, kind, where), answer, line) if len(text) > 1 else None
+        return _part(_of_line(rng, kind, where), answer, line) if len(text) > 1 else None
     if not text.isalpha() or len(text) < 2:
         return None
     kinds = ("first letter", "last letter", "nth letter", "number of letters", "spell", "spell")
-    kind = rng.choice((*kinds, "has letter", "starts with", "ends with"))
+    kind = rng.choice((*kinds, "has letter", "starts with", "ends with", "count of letter"))
     if kind in ("has letter", "starts with", "ends with"):
         right = {"starts with": text[0], "ends with": text[-1]}.get(kind, rng.choice(text)).lower()
         letter = right if rng.random() < 0.5 else rng.choice(LETTERS)
         yes = letter == right if kind != "has letter" else letter in text.lower()
         said = letter if rng.random() < 0.5 else letter.upper()
-        return Fact("says", asked(rng, kind, where, said), yes_no(yes), evidence=(("the text", (line,)),))
+        return Fact("says", _of_line(rng, kind, where, said), yes_no(yes), evidence=(("the text", (line,)),))
+    if kind == "count of letter":
+        letter = rng.choice(text if rng.random() < 0.85 else LETTERS).lower()
+        question = _of_line(rng, kind, where, letter if rng.random() < 0.5 else letter.upper())
+        return _part(question, str(text.lower().count(letter)), line)
     if kind == "nth letter":
         which = rng.randrange(min(len(text), len(ORDINALS)))
-        return _part(asked(rng, kind, where, ORDINALS[which]), text[which], line)
+        return _part(_of_line(rng, kind, where, ORDINALS[which]), text[which], line)
     told = {"first letter": text[0], "last letter": text[-1], "spell": "-".join(text)}
-    return _part(asked(rng, kind, where), told.get(kind, str(len(text))), line)
+    return _part(_of_line(rng, kind, where), told.get(kind, str(len(text))), line)
 
 
 def words_in(rng: Random, scene: Scene) -> Fact | None:
     """Which word comes first, last or after another, and how many there are."""
-    if not _is_print(scene) or not _apart(scene.lines):
+    if not is_print(scene) or not apart(scene.lines):
         return None
     words = [word.rstrip("!") for line in scene.lines for word in line.text.split()]
     if not all(word.isalpha() for word in words) or len({word.lower() for word in words}) < len(words):
@@ -126,7 +117,7 @@ def words_in(rng: Random, scene: Scene) -> Fact | None:
 
 def case(rng: Random, scene: Scene) -> Fact | None:
     """Whether all is in capitals, where the letters show it."""
-    if not _is_print(scene):
+    if not is_print(scene):
         return None
     every = [letter for line in scene.lines for letter in line.text if letter.isalpha()]
     if len(every) < 2 or TELLING.isdisjoint(letter.lower() for letter in every):
@@ -143,7 +134,7 @@ def case(rng: Random, scene: Scene) -> Fact | None:
 
 def sort_of(rng: Random, scene: Scene) -> Fact | None:
     """Whether it is a word or a number, and whether a number or a price is anywhere."""
-    if not _is_print(scene):
+    if not is_print(scene):
         return None
     texts = [line.text for line in scene.lines]
     digits = any(letter.isdigit() for text in texts for letter in text)
@@ -177,7 +168,7 @@ def _numbers(scene: Scene) -> list[tuple[int, Line]] | None:
 
 def arithmetic(rng: Random, scene: Scene) -> Fact | None:
     """The number plus one, whether it is even, the larger of two."""
-    numbers = _numbers(scene) if _is_print(scene) else None
+    numbers = _numbers(scene) if is_print(scene) else None
     if not numbers or len(numbers) > 2:
         return None
     (number, line), *others = numbers
@@ -214,7 +205,7 @@ def arithmetic(rng: Random, scene: Scene) -> Fact | None:
 def figures(rng: Random, scene: Scene) -> Fact | None:
     """The price, time, percentage, year, speed, room or gate, where one line has figures."""
     digits = [line for line in scene.lines if any(letter.isdigit() for letter in line.text)]
-    if len(digits) != 1 or not _is_print(scene):
+    if len(digits) != 1 or not is_print(scene):
         return None
     [line] = digits
     text = line.text
@@ -235,7 +226,7 @@ def figures(rng: Random, scene: Scene) -> Fact | None:
 
 def meaning(rng: Random, scene: Scene) -> Fact | None:
     """Which city, person or day is written, where one word is."""
-    if not _is_print(scene):
+    if not is_print(scene):
         return None
     known = [
         (kind, word.rstrip("!"), line)
@@ -253,22 +244,24 @@ def meaning(rng: Random, scene: Scene) -> Fact | None:
 
 def mentions(rng: Random, scene: Scene) -> Fact | None:
     """Whether a word is anywhere in the print; some that are not are nearly there."""
-    if not _is_print(scene):
+    if not is_print(scene):
         return None
     line = rng.choice(scene.lines)
     words = [word.rstrip("!") for word in line.text.split()]
     right = rng.choice(words) if rng.random() < 0.7 else line.text
     yes = rng.random() < 0.5
     said = right if yes else unlike(rng, right) if rng.random() < 0.6 else rng.choice(KNOWN)
+    said = said.upper() if right.isupper() else said  # one small letter among capitals would give itself away
     if not yes and any(said.lower().strip() in other.text.lower() for other in scene.lines):
         return None
-    question = asked(rng, "mentions", "", said if rng.random() < 0.6 else said.lower())
+    kind = "mentions" if said.replace(" ", "").isalpha() else "mentions figure"
+    question = asked(rng, kind, "", said if rng.random() < 0.6 else said.lower())
     return Fact("says", question, yes_no(yes), evidence=(("the text", (line,)),))
 
 
 def headed(rng: Random, scene: Scene) -> Fact | None:
     """The heading, the small print, what is above or below a line; and the only line in many words."""
-    if not _is_print(scene):
+    if not is_print(scene):
         return None
     lines = scene.lines
     if len(lines) == 1:
@@ -282,7 +275,7 @@ def headed(rng: Random, scene: Scene) -> Fact | None:
         return _part(asked(rng, "heading"), lines[0].text, lines[0])
     if chance < 0.4 and heights[1].height > LARGER * heights[0].height:
         return _part(asked(rng, "small print"), heights[0].text, heights[0])
-    if not _apart(lines) or len({line.text.lower() for line in lines}) < len(lines):
+    if not apart(lines) or len({line.text.lower() for line in lines}) < len(lines):
         return None
     at = rng.randrange(len(lines) - 1)
     kind, said, line = ("line after", *lines[at : at + 2])
@@ -293,38 +286,9 @@ def headed(rng: Random, scene: Scene) -> Fact | None:
     return _part(asked(rng, kind, "", said.text), line.text, line)
 
 
-def side_of(scene: Scene, thing: Boxed, other: Boxed) -> str:
-    """On which side of a thing another is, where it is right there; empty where it is askew."""
-    for side, (axis, sign) in SIDES.items():
-        a, b = thing.box, other.box
-        gap = b[axis] - a[axis + 2] if sign > 0 else a[axis] - b[axis + 2]
-        across = 1 - axis
-        shared = min(a[across + 2], b[across + 2]) - max(a[across], b[across])
-        if gap > -0.01 and shared > 0.3 * min(a[across + 2] - a[across], b[across + 2] - b[across]):
-            return side
-    return ""
-
-
-def gap_of(scene: Scene, thing: Boxed, other: Boxed) -> float:
-    """What is between the boxes of two, in shorter sides of the picture."""
-    a, b = thing.box, other.box
-    gaps = (max(0.0, a[n] - b[n + 2], b[n] - a[n + 2]) / scene.unit[n] for n in (0, 1))
-    return math.hypot(*gaps)
-
-
-def nearest(scene: Scene, thing: Boxed, others: Sequence[Found]) -> Found | None:
-    """The one beside it, if one is, and nearer than the others."""
-    ordered = sorted((gap_of(scene, thing, other), at) for at, other in enumerate(others))
-    if not ordered or ordered[0][0] > NEAR:
-        return None
-    if len(ordered) > 1 and ordered[1][0] < ordered[0][0] + NEARER:
-        return None
-    return others[ordered[0][1]]
-
-
 def by_things(rng: Random, scene: Scene) -> Fact | None:
     """What is written beside a thing, and which thing is beside what is written."""
-    found = only(rng, scene) if _is_print(scene) else None
+    found = only(rng, scene) if is_print(scene) else None
     if found is None:
         return None
     item, the = found[1], f"the {found[0]}"
@@ -365,4 +329,6 @@ WEIGHTS: dict[Callable[[Random, Scene], Fact | None], float] = {
     mentions: 0.4,
     headed: 0.7,
     by_things: 1.4,
+    **looks.WEIGHTS,
+    **lacking.WEIGHTS,
 }

@@ -49,14 +49,21 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
         "[Which|What] digit [comes|stands] last?",
     ),
     "spell": (
-        "[Spell|Please spell|Can you spell] [it|the word|the text] [letter by letter|for me|out loud|].",
-        "[Spell|Please spell] out the [word|text].",
-        "How [do you spell [it|the word|the text]|is [it|the word] spelled]?",
+        "[Spell|Please spell|Can you spell] [it|the word] [for me|out loud|].",
+        "[Spell|Please spell|Can you spell] [it|the word|the text] letter by letter.",
+        "[Spell|Please spell] out the word.",
+        "How [do you spell [it|the word]|is [it|the word] spelled]?",
         "[Letter by letter|One letter at a time|Slowly, letter by letter]: what does it say?",
         "I have to type the word. Which letters, one by one?",
         "Could you spell that?",
     ),
     # {1} is a letter.
+    "count of letter": (
+        "How many times [does the letter {1} appear|do you see the letter {1}]?",
+        "How often [does the letter {1} occur|is the letter {1} used]?",
+        "[Count|Please count] the letter {1}.",
+        "How many letters {1} are [there|in it|in the word]?",
+    ),
     "has letter": (
         "Is there the letter {1} [in it|in the word|in the text]?",
         "Does the [word|text] [have|contain] the letter {1}?",
@@ -123,7 +130,10 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
         f"Is [it|the {WRITING}] [written|printed|] in [capitals|capital letters|all caps|upper case]?",
         "Are [the letters|all the letters|they|all letters] [capitals|capital letters|uppercase|upper case]?",
         "Is it all [caps|capitals|uppercase]?",
-        "Did they write it all in [capitals|caps|big letters only]?",
+        "Did they write it all in [capitals|caps|upper case]?",
+        "[Is|Was] everything [written|printed] in [capitals|capital letters|uppercase letters]?",
+        "[Only|Just] capital letters, yes or no?",
+        "Does [it|the text] have no small letters?",
         "Are they shouting, I mean, is it in all caps?",
     ),
     "in small letters": (
@@ -217,17 +227,26 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
         f"I am looking for [the|a] {CARRIER} that says {{1}}[.|,] Is this it?",
         "Did you find the word {1} [in it|]?",
     ),
+    # {1} has figures.
+    "mentions figure": (
+        "Does it say {1} [anywhere|somewhere|in there|at all]?",
+        "Is {1} [written|printed] [anywhere|somewhere|in the text|]?",
+        "[Search|Look|Check] for {1}[.|:|,] Is it there?",
+        "Can {1} be read [anywhere|somewhere|]?",
+        "Does the text [contain|include|have] {1}?",
+        "Did you find {1} [in it|]?",
+    ),
     "heading": (
         "[What's|What is] the [heading|headline|title|header]?",
         "What does the [heading|headline|title|header] say?",
         "What is written in the [biggest|largest] letters?",
         "[What|Which] [line|text] is [printed|written|set] [biggest|largest]?",
         "[Read|Tell me] the [headline|heading|line in the biggest letters].",
-        "What do the [big|biggest|largest] letters say?",
+        "What do the [biggest|largest] letters say?",
     ),
     "small print": (
         "What does the small print say?",
-        "What is written in the [smallest|small] letters?",
+        "What is written in the smallest letters?",
         "[What|Which] [line|text] is [printed|written|set] smallest?",
         "[Read|Tell me] the [small print|line in the smallest letters|smallest text].",
     ),
@@ -297,9 +316,32 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 # Of which line it is asked, where there are several; {0} stands before these questions.
-ONE_LINE = "[In the {0} line,|Look at the {0} line:|Take the {0} line.|The {0} line:]"
+ONE_LINE = "[Look at the {0} line:|Take the {0} line.|The {0} line:|Only the {0} line:]"
 OF_LETTERS = (
     "first letter", "last letter", "nth letter", "number of letters", "number of digits", "first digit",
-    "last digit", "spell", "has letter", "starts with", "ends with",
+    "last digit", "spell", "has letter", "count of letter", "starts with", "ends with",
 )  # fmt: skip
 QUESTIONS |= {kind: tuple(f"{{0}} {words}" for words in QUESTIONS[kind]) for kind in OF_LETTERS}
+# The same in one sentence, where there are several; {0} is the line, {1} as above.
+QUESTIONS |= {
+    "first letter of line": (
+        "[What's|What is|Which is] the first letter [of|in] the {0} line?",
+        "[What|Which] letter does the {0} line [start|begin] with?",
+    ),
+    "last letter of line": (
+        "[What's|What is|Which is] the last letter [of|in] the {0} line?",
+        "[What|Which] letter does the {0} line end with?",
+    ),
+    "number of letters of line": (
+        "How many letters [are in the {0} line|does the {0} line have]?",
+        "[Count|Please count] the letters [of|in] the {0} line.",
+    ),
+    "spell of line": (
+        "[Spell|Please spell|Can you spell] the [word in the|word of the] {0} line?",
+        "[Spell|Please spell] the {0} line letter by letter.",
+        "How do you spell the word in the {0} line?",
+    ),
+    "has letter of line": ("Is there the letter {1} in the {0} line?", "Is {1} in the {0} line?"),
+    "starts with of line": ("Does the {0} line [start|begin] with [the letter|] {1}?",),
+    "ends with of line": ("Does the {0} line end with [the letter|] {1}?",),
+}

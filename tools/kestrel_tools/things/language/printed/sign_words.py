@@ -164,3 +164,4 @@ MEANINGS: dict[str, frozenset[str]] = {
 }
 # Of these, no second word of a kindred meaning may stand beside the one that is asked for.
 AKIN = {"city": ("country", "name"), "country": ("city",), "name": ("city",), "food": ("drink", "animal")}
+MEANING_OF = {word: kind for kind, words in MEANINGS.items() for word in words}

@@ -19,13 +19,23 @@ from .table import TRAITS, TRAITS_OF, Form, Trait, group_of
 CONFINE = 0.4  # of the questions that may be confined to a kind
 ABSENT = 0.12  # of the questions about what nothing there has
 NEAR = 0.7  # of these, about what something alike has
-IN_OTHER_WORDS = 0.35  # of the questions about a trait that has words of its own
 ONLY = 0.12  # of the questions where one of several has it
 OF_IT = 0.7  # of the questions about a picture with one thing
 NOT_ALL = 0.35  # of the scenes where not all have it
 MOST_LACKING = 3
 TRIES = 5
 THIS = ("this", "it", "this thing", "the thing in the picture", "this one")
+
+
+class Pool(NamedTuple):
+    """The traits that are asked about, those of each thing, and how often words of their own are used."""
+
+    traits: tuple[Trait, ...]
+    of_thing: dict[str, tuple[tuple[Trait, ...], tuple[float, ...]]]
+    in_other_words: float
+
+
+SCORED = Pool(TRAITS, TRAITS_OF, 0.35)
 
 
 class Found(NamedTuple):
@@ -55,7 +65,7 @@ class Found(NamedTuple):
         return ((label_of(form, self.kind), self.having),)
 
 
-def trait(rng: Random, scene: Scene) -> Fact | None:
+def trait(rng: Random, scene: Scene, pool: Pool = SCORED) -> Fact | None:
     """One of the questions about traits that the scene allows."""
     if not scene.items:
         return None
@@ -63,20 +73,20 @@ def trait(rng: Random, scene: Scene) -> Fact | None:
     if len(scene.items) == 1 and rng.random() < OF_IT:
         maker = is_it
     for _ in range(TRIES):
-        found = maker(rng, scene)
+        found = maker(rng, scene, pool)
         if found is not None:
             return found
     return None
 
 
-def which(rng: Random, scene: Scene) -> Fact | None:
+def which(rng: Random, scene: Scene, pool: Pool = SCORED) -> Fact | None:
     """Which things have it, or nothing."""
-    found = _found(rng, scene, rng.random() > ABSENT)
+    found = _found(rng, scene, rng.random() > ABSENT, pool)
     form = found and found.form(rng, "one")
     if found is None or form is None:
         return None
     trait, kind, among, having = found
-    if not kind and trait.which and rng.random() < IN_OTHER_WORDS:
+    if not kind and trait.which and rng.random() < pool.in_other_words:
         question = finished(rng, rng.choice(trait.which))
     elif len(having) == 1 and len(among) > 2 and fits(form, "only one") and rng.random() < ONLY:
         question = found.asked(rng, "only one", form)
@@ -87,8 +97,8 @@ def which(rng: Random, scene: Scene) -> Fact | None:
     return Fact("trait", question, answer, sentence, found.shown(form))
 
 
-def how_many(rng: Random, scene: Scene) -> Fact | None:
-    found = _found(rng, scene, rng.random() > ABSENT)
+def how_many(rng: Random, scene: Scene, pool: Pool = SCORED) -> Fact | None:
+    found = _found(rng, scene, rng.random() > ABSENT, pool)
     form = found and found.form(rng, "count")
     if found is None or form is None:
         return None
@@ -96,13 +106,13 @@ def how_many(rng: Random, scene: Scene) -> Fact | None:
     return Fact("count", question, str(len(found.having)), evidence=found.shown(form))
 
 
-def whether_any(rng: Random, scene: Scene) -> Fact | None:
-    found = _found(rng, scene, rng.random() < 0.5)
+def whether_any(rng: Random, scene: Scene, pool: Pool = SCORED) -> Fact | None:
+    found = _found(rng, scene, rng.random() < 0.5, pool)
     form = found and found.form(rng, "any")
     if found is None or form is None:
         return None
     trait, kind, _, having = found
-    if not kind and trait.whether and rng.random() < IN_OTHER_WORDS:
+    if not kind and trait.whether and rng.random() < pool.in_other_words:
         question = finished(rng, rng.choice(trait.whether))
     else:
         question = found.asked(rng, "any", form)
@@ -110,8 +120,8 @@ def whether_any(rng: Random, scene: Scene) -> Fact | None:
     return Fact("presence", question, "yes" if having else "no", sentence, found.shown(form))
 
 
-def whether_all(rng: Random, scene: Scene) -> Fact | None:
-    found = _found(rng, scene, True)
+def whether_all(rng: Random, scene: Scene, pool: Pool = SCORED) -> Fact | None:
+    found = _found(rng, scene, True, pool)
     form = found and found.form(rng, "all")
     if found is None or form is None or len(found.among) < 2:
         return None
@@ -121,12 +131,12 @@ def whether_all(rng: Random, scene: Scene) -> Fact | None:
     return Fact("all are", found.asked(rng, "all", form), answer, evidence=found.shown(form))
 
 
-def is_it(rng: Random, scene: Scene) -> Fact | None:
+def is_it(rng: Random, scene: Scene, pool: Pool = SCORED) -> Fact | None:
     """Whether one of the things has it."""
     item = rng.choice(scene.items)
     words = _called(scene, item)
     yes = rng.random() < 0.5
-    trait = _trait_of(rng, item) if yes else _trait_near(rng, item)
+    trait = _trait_of(rng, item, pool) if yes else _trait_near(rng, item, pool)
     if words is None or trait is None or trait.has(item.noun) != yes or not trait.is_clear((item.noun,)):
         return None
     if (trait.only and trait.only not in _kinds_of(item)) or (trait.printed and scene.lines):
@@ -143,10 +153,10 @@ def is_it(rng: Random, scene: Scene) -> Fact | None:
     return Fact("is trait", question, "yes" if yes else "no", "", ((words, (item,)),))
 
 
-def of_two(rng: Random, scene: Scene) -> Fact | None:
+def of_two(rng: Random, scene: Scene, pool: Pool = SCORED) -> Fact | None:
     """Which of two things has it."""
     item, other = rng.choice(scene.items), rng.choice(scene.items)
-    trait = _trait_of(rng, item)
+    trait = _trait_of(rng, item, pool)
     if trait is None or trait.has(other.noun) or not trait.is_clear((other.noun,)):
         return None
     if item.is_shape != other.is_shape or (item.is_shape and trait.only != "shape"):
@@ -161,9 +171,9 @@ def of_two(rng: Random, scene: Scene) -> Fact | None:
     return Fact("trait", question, item.name, evidence=((words, (item,)), (others, (other,))))
 
 
-def which_not(rng: Random, scene: Scene) -> Fact | None:
+def which_not(rng: Random, scene: Scene, pool: Pool = SCORED) -> Fact | None:
     """Which things do not have it, where most others do."""
-    found = _found(rng, scene, True)
+    found = _found(rng, scene, True, pool)
     form = found and found.form(rng, "not")
     if found is None or form is None:
         return None
@@ -179,8 +189,8 @@ def which_not(rng: Random, scene: Scene) -> Fact | None:
     return Fact("trait", question, names_of(lacking), evidence=(("the others", lacking),))
 
 
-def where(rng: Random, scene: Scene) -> Fact | None:
-    found = _found(rng, scene, True)
+def where(rng: Random, scene: Scene, pool: Pool = SCORED) -> Fact | None:
+    found = _found(rng, scene, True, pool)
     form = found and found.form(rng, "where")
     if found is None or form is None or len(found.having) != 1 or between_places(found.having[0]):
         return None
@@ -189,8 +199,8 @@ def where(rng: Random, scene: Scene) -> Fact | None:
     return Fact("place", found.asked(rng, "where", form), place(item), sentence, found.shown(form))
 
 
-def colour(rng: Random, scene: Scene) -> Fact | None:
-    found = _found(rng, scene, True)
+def colour(rng: Random, scene: Scene, pool: Pool = SCORED) -> Fact | None:
+    found = _found(rng, scene, True, pool)
     form = found and found.form(rng, "colour")
     if found is None or form is None or len(found.having) != 1 or not found.having[0].colour:
         return None
@@ -200,10 +210,10 @@ def colour(rng: Random, scene: Scene) -> Fact | None:
     return Fact("colour", question, item.colour, sentence, found.shown(form))
 
 
-def _found(rng: Random, scene: Scene, present: bool) -> Found | None:
+def _found(rng: Random, scene: Scene, present: bool, pool: Pool) -> Found | None:
     """A trait that something in the scene has, or nothing."""
     item = rng.choice(scene.items)
-    trait = _trait_of(rng, item) if present else _trait_near(rng, item)
+    trait = _trait_of(rng, item, pool) if present else _trait_near(rng, item, pool)
     if trait is None or (scene.lines and trait.printed):
         return None
     kinds = [kind for kind in trait.kinds if kind in _kinds_of(item)]
@@ -224,19 +234,21 @@ def _found(rng: Random, scene: Scene, present: bool) -> Found | None:
     return Found(trait, kind, among, having) if bool(having) == present else None
 
 
-def _trait_of(rng: Random, item: Item) -> Trait | None:
-    return _one_of(rng, item.noun)
+def _trait_of(rng: Random, item: Item, pool: Pool) -> Trait | None:
+    return _one_of(rng, item.noun, pool)
 
 
-def _one_of(rng: Random, noun: str) -> Trait | None:
-    traits, weights = TRAITS_OF[noun]
+def _one_of(rng: Random, noun: str, pool: Pool) -> Trait | None:
+    traits, weights = pool.of_thing[noun]
     return rng.choices(traits, cum_weights=weights)[0] if traits else None
 
 
-def _trait_near(rng: Random, item: Item) -> Trait | None:
+def _trait_near(rng: Random, item: Item, pool: Pool) -> Trait | None:
     """One that the thing may not have: that of something alike, or any."""
     alike = _ALIKE.get(item.noun)
-    return _one_of(rng, rng.choice(alike)) if alike and rng.random() < NEAR else rng.choice(TRAITS)
+    if alike and rng.random() < NEAR:
+        return _one_of(rng, rng.choice(alike), pool)
+    return rng.choice(pool.traits)
 
 
 def _called(scene: Scene, item: Item) -> str | None:
@@ -263,7 +275,7 @@ def _alike() -> dict[str, tuple[str, ...]]:
 
 
 _ALIKE = _alike()
-Maker = Callable[[Random, Scene], Fact | None]
+Maker = Callable[[Random, Scene, Pool], Fact | None]
 MAKERS: dict[Maker, float] = {
     which: 40,
     how_many: 12,

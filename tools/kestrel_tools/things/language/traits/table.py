@@ -19,7 +19,7 @@ after ",". ";" goes on with the forms. "animal>" before them: it is asked of ani
 beside print.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate
@@ -222,15 +222,18 @@ OBJECTS = set.union(*members_of("@object, @tool, @clothing, @instrument, @vehicl
 TRAITS = tuple(trait for part in LISTS for trait in read(part.TABLE))
 
 
-def _by_thing() -> dict[str, tuple[tuple[Trait, ...], tuple[float, ...]]]:
+def by_thing(
+    traits: Sequence[Trait], often: Callable[[Trait], float] = lambda trait: 1.0
+) -> dict[str, tuple[tuple[Trait, ...], tuple[float, ...]]]:
     """The traits of each thing, and weights, summed up as `random.choices` takes them. What few things have
     is asked more often: nearly everything is man-made.
     """
     found = {}
     for name in EVERY:
-        traits = tuple(trait for trait in TRAITS if trait.has(name))
-        found[name] = traits, tuple(accumulate(len(trait.things) ** -RARE for trait in traits))
+        having = tuple(trait for trait in traits if trait.has(name))
+        weights = (often(trait) * len(trait.things) ** -RARE for trait in having)
+        found[name] = having, tuple(accumulate(weights))
     return found
 
 
-TRAITS_OF = _by_thing()
+TRAITS_OF = by_thing(TRAITS)
