@@ -1,10 +1,14 @@
 """Icon sets as they are published: each icon's drawing by its name. No torch."""
 
+import base64
 import json
 import re
 import unicodedata
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
+
+import pyvips
 
 from kestrel_tools.things.names import nouns
 
@@ -13,6 +17,7 @@ from .sources import SETS, Source
 from .typeface import Typeface
 
 EM = 35.0  # units of an icon that a font's em takes
+SIDE = 224  # units of an icon that is a picture
 FIRST_PATH = re.compile(r"<path [^>]*/>")
 # What emoji are called where Unicode calls them otherwise.
 IN_UNICODE = {
@@ -82,6 +87,8 @@ def icons_of(name: str) -> Icons:
     with _package(name, source) as package:
         if source.font:
             return Icons(dict(letters_of(Typeface((package / source.font).read_bytes()))))
+        if source.bitmaps:
+            return Icons(emoji_of(package))
         document = json.loads((package / "icons.json").read_text(encoding="utf-8"))
     if source.disc:
         for icon in document["icons"].values():
@@ -92,18 +99,40 @@ def icons_of(name: str) -> Icons:
 def _package(name: str, source: Source) -> AbstractContextManager[Path]:
     if source.debian:
         return debian_package(source.debian)
-    return npm_package(f"@{'fontsource' if source.font else 'iconify-json'}/{name}", source.version)
+    usual = f"@{'fontsource' if source.font else 'iconify-json'}/{name}"
+    return npm_package(source.npm or usual, source.version)
 
 
 def letters_of(face: Typeface) -> dict[str, object]:
     """The typeface's emoji as an icon set has them, by the names that Unicode gives them."""
     icons = {}
-    for name in (icon for noun in nouns() for icon in noun.icons):
-        try:
-            character = unicodedata.lookup(IN_UNICODE.get(name, name.replace("-", " ")))
-        except KeyError:  # it is younger than Unicode's names here, or that of a set
-            continue
+    for name, character in emoji_characters():
         if face.has(character):
             path = face.svg_path(character, EM / face.units, EM / 2, 1.5 * EM)
             icons[name] = {"body": f'<path fill="currentColor" d="{path}"/>'}
     return {"icons": icons, "width": 2.5 * EM, "height": 2.5 * EM}
+
+
+def emoji_characters() -> Iterator[tuple[str, str]]:
+    """Names of icons, and the characters that they show."""
+    for name in (icon for noun in nouns() for icon in noun.icons):
+        try:
+            yield name, unicodedata.lookup(IN_UNICODE.get(name, name.replace("-", " ")))
+        except KeyError:  # it is younger than Unicode's names here, or that of a set
+            continue
+
+
+def emoji_of(package: Path) -> dict[str, object]:
+    """The package's pictures of emoji, whose files are called as their code points."""
+    icons = {}
+    for name, character in emoji_characters():
+        files = (package / f"assets/{ord(character):x}{ending}.webp" for ending in ("", "-fe0f"))
+        for file in filter(Path.exists, files):
+            icons[name] = {"body": _picture(file)}
+    return {"icons": icons, "width": SIDE, "height": SIDE}
+
+
+def _picture(file: Path) -> str:
+    """As the body of an icon: an SVG may hold one."""
+    encoded = base64.b64encode(pyvips.Image.new_from_file(str(file)).pngsave_buffer()).decode()
+    return f'<image width="{SIDE}" height="{SIDE}" xlink:href="data:image/png;base64,{encoded}"/>'

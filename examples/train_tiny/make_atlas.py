@@ -52,15 +52,21 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     if not options.only or CLIP_ART in options.only:
         write(draw_set(CLIP_ART, list(clip_art(SPRITE, PADDING))), options.out / f"things-{CLIP_ART}.npz")
-    for name, source in SETS.items():
-        if name in options.only or (not options.only and (options.coming or not source.coming)):
-            write(draw_set(name, list(things_of(name, source))), options.out / f"things-{name}.npz")
+    for name in wanted(options.only, options.coming):
+        write(draw_set(name, list(things_of(name, SETS[name]))), options.out / f"things-{name}.npz")
     for name, weights in FONTS.items():
         if not options.only or name in options.only:
             with npm_package(f"@fontsource/{name}", FONT_VERSION) as package:
                 files = [package / f"files/{name}-latin-{weight}-normal.woff" for weight in weights]
                 fonts = draw_font(name, [Typeface(file.read_bytes()) for file in files])
             write(fonts, options.out / f"font-{name}.npz")
+
+
+def wanted(only: Sequence[str], coming: bool) -> list[str]:
+    """The sets to make: those that are named, or else all that the bundled weights have seen."""
+    if only:
+        return [name for name in SETS if name in only]
+    return [name for name, source in SETS.items() if coming or not source.coming]
 
 
 def draw_set(name: str, drawn: Sequence[tuple[str, NDArray[np.uint8]]]) -> Sprites:
@@ -82,7 +88,8 @@ def things_of(name: str, source: Source) -> Iterator[tuple[str, NDArray[np.uint8
     """Names of things and their drawings by a set."""
     icons = icons_of(name)
     if source.twin:
-        return filled_drawings(source, icons, icons_of(source.twin))
+        chosen = chosen_of(name) if source.chosen else None
+        return filled_drawings(source, icons, icons_of(source.twin), chosen)
     if source.chosen:
         return chosen_drawings(chosen_of(name), icons)
     return drawings(icons)
@@ -104,10 +111,16 @@ def drawings(icons: Icons) -> Iterator[tuple[str, NDArray[np.uint8]]]:
                 yield noun.name, drawn
 
 
-def filled_drawings(source: Source, lines: Icons, twins: Icons) -> Iterator[tuple[str, NDArray[np.uint8]]]:
-    """Each thing's icons that both sets have."""
+def filled_drawings(
+    source: Source, lines: Icons, twins: Icons, chosen: dict[str, list[str]] | None = None
+) -> Iterator[tuple[str, NDArray[np.uint8]]]:
+    """Each thing's icons that both sets have; of a set whose names tell too little those that were chosen."""
     for noun in nouns():
-        for line, twin in dict.fromkeys(_pairs(source, noun, lines, twins)):
+        if chosen is None:
+            pairs = _pairs(source, noun, lines, twins)
+        else:
+            pairs = [(line, twins.name_of(noun.icons[0])) for line in chosen.get(noun.name, ())]
+        for line, twin in dict.fromkeys(pairs):
             if line and twin:
                 icons = (lines[line], twins[twin])
                 yield noun.name, filled(*(draw_icon(*icon, 2 * SPRITE) for icon in icons))

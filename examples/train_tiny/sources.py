@@ -20,6 +20,8 @@ class Source:
     debian: str = ""  # Debian's name of the package; without, npm has it
     chosen: bool = False  # its names tell too little: `chosen.json` has those of things
     disc: bool = False  # each icon lies on one, which is left out
+    npm: str = ""  # npm's name of the package, where it is no set of Iconify's
+    bitmaps: bool = False  # it has pictures of emoji instead of vectors
     coming: bool = False  # for the next training: the bundled weights have not seen it
 
 
@@ -57,13 +59,10 @@ SETS = {
         ("frog", "laptop", "basketball"),
         font="usr/share/fonts/truetype/ancient-scripts/Symbola_hint.ttf",
         debian="fonts-symbola",
-        coming=True,
     ),
-    "streamline-ultimate-color": Source(
-        "1.2.2", "CC-BY-4.0", "Streamline Ultimate, Streamline", chosen=True, coming=True
-    ),
+    "streamline-ultimate-color": Source("1.2.2", "CC-BY-4.0", "Streamline Ultimate, Streamline", chosen=True),
     "streamline-kameleon-color": Source(
-        "1.2.2", "CC-BY-4.0", "Streamline Kameleon, Streamline", chosen=True, disc=True, coming=True
+        "1.2.2", "CC-BY-4.0", "Streamline Kameleon, Streamline", chosen=True, disc=True
     ),
     "icon-park-outline": Source(
         "1.2.4",
@@ -133,6 +132,63 @@ SETS = {
         FLAT,
         ("mouse", "light bulb", "house", "bus", "backpack"),
         AS_CALLED,
+    ),
+    "fluent-emoji-3d": Source(
+        "1.1.0",
+        "MIT",
+        "Fluent Emoji 3D, Microsoft Corporation",
+        npm="@lobehub/fluent-emoji-3d",
+        bitmaps=True,
+        coming=True,
+    ),
+    "streamline-color": Source("1.2.2", "CC-BY-4.0", "Streamline Core, Streamline", chosen=True, coming=True),
+    "streamline-cyber-color": Source(
+        "1.2.2", "CC-BY-4.0", "Streamline Cyber, Streamline", chosen=True, coming=True
+    ),
+    "streamline-plump-color": Source(
+        "1.2.2", "CC-BY-4.0", "Streamline Plump, Streamline", chosen=True, coming=True
+    ),
+    "streamline-sharp-color": Source(
+        "1.2.2", "CC-BY-4.0", "Streamline Sharp, Streamline", chosen=True, coming=True
+    ),
+    "streamline-freehand-color": Source(
+        "1.2.2", "CC-BY-4.0", "Streamline Freehand, Streamline", chosen=True, coming=True
+    ),
+    "streamline-stickies-color": Source(
+        "1.2.2", "CC-BY-4.0", "Streamline Stickies, Streamline", chosen=True, coming=True
+    ),
+    "streamline-flex": Source(
+        "1.2.3", "CC-BY-4.0", "Streamline Flex, Streamline", FLAT, chosen=True, coming=True
+    ),
+    "streamline-pixel": Source(
+        "1.2.0", "CC-BY-4.0", "Streamline Pixel, Streamline", FLAT, chosen=True, coming=True
+    ),
+    "lucide-lab": Source("1.2.3", "ISC", "Lucide Lab, Lucide's contributors", FLAT, chosen=True, coming=True),
+    "marketeq": Source("1.2.2", "MIT", "Marketeq Icons, Marketeq", FLAT, chosen=True, coming=True),
+    "whh": Source(
+        "1.2.0",
+        "OFL-1.1",
+        "WebHostingHub Glyphs, WebHostingHub",
+        FLAT,
+        (
+            *("mouse", "chicken", "kiwi", "light bulb", "chair", "bat", "backpack", "bed", "train", "truck"),
+            *("tennis racket", "laptop", "koala"),
+        ),
+        AS_CALLED,
+        coming=True,
+    ),
+    "picon": Source(
+        "1.2.0",
+        "OFL-1.1",
+        "Picon, its contributors",
+        FLAT,
+        (
+            *("mouse", "bee", "light bulb", "lightning", "tree", "bicycle", "soccer ball", "butterfly"),
+            *("apple", "turtle", "shark", "sun", "ship", "truck", "saw", "microphone", "pencil", "chair"),
+            *("rabbit", "lock", "duck", "sailboat", "helicopter", "clock", "key"),
+        ),
+        AS_CALLED,
+        coming=True,
     ),
     "twemoji": Source("1.2.5", "CC-BY-4.0", "Twemoji, Twitter and other contributors"),
     "openmoji": Source("1.2.29", "CC-BY-SA-4.0", "OpenMoji, its authors"),

@@ -22,6 +22,7 @@ from kestrel_tools.things.language.pages.facts import page_caption
 from kestrel_tools.things.language.printed import facts as print_facts
 from kestrel_tools.things.language.rewording import reworded
 from kestrel_tools.things.language.traits import facts as traits
+from kestrel_tools.things.lettering import everyday_text
 from kestrel_tools.things.pages.draw import draw_page
 from kestrel_tools.things.pictures import outline_of
 from kestrel_tools.things.scene import MOST_ITEMS, Item, Scene, widened
@@ -144,13 +145,13 @@ def new_scene(
     if sort == "pages" and (page := draw_page(rng, atlas, aspect, pixels)) is not None:
         return page
     if sort == "print":
-        return draw_scene(rng, atlas, aspect, pixels, BESIDE_PRINT, PRINTED)
+        return draw_scene(rng, atlas, aspect, pixels, BESIDE_PRINT, PRINTED, words=everyday_text)
     mixture = CROWDED if most > EASY_ITEMS and rng.random() < CROWDS else USUAL
-    return draw_scene(rng, atlas, aspect, pixels, most, mixture=mixture)
+    return draw_scene(rng, atlas, aspect, pixels, most, mixture=mixture, words=everyday_text)
 
 
 def named_loosely(rng: Random, scene: Scene) -> Scene:
-    if len(scene.items) < 2:
+    if len(scene.items) < 2 or scene.row_by_row:
         return scene
     order = sorted(scene.items, key=lambda item: item.centre[0] + rng.gauss(0, LOOSELY))
     return replace(scene, items=tuple(order))

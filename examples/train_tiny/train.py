@@ -78,7 +78,9 @@ def main() -> None:
     stream.close()
     save(model, out, steps, options.half_resume, trainer.average)
     if options.eval_scenes:
-        for scored in ("shapes", "things", "unseen", "line-art") if world is not SHAPES else ("shapes",):
+        for scored in (
+            ("shapes", "things", "unseen", "line-art", "wide") if world is not SHAPES else ("shapes",)
+        ):
             score(out, options.eval_scenes, options.device, scored)
 
 

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import pyvips
 
-from examples.train_tiny.icons import IN_UNICODE, Icons, icons_of, letters_of
+from examples.train_tiny.icons import IN_UNICODE, SIDE, Icons, emoji_of, icons_of, letters_of
 from examples.train_tiny.make_atlas import (
     chosen_drawings,
     draw_font,
@@ -18,9 +19,10 @@ from examples.train_tiny.make_atlas import (
     draw_set,
     drawings,
     filled_drawings,
+    wanted,
 )
 from examples.train_tiny.outline import anchor_of, area_of, hull_of, loops_of, outline_of
-from examples.train_tiny.sources import AS_CALLED, Source
+from examples.train_tiny.sources import AS_CALLED, SETS, Source
 from examples.train_tiny.typeface import Typeface
 from kestrel_tools.things.atlas import BASELINE, CHARACTERS, LETTER, SPRITE, UNSEEN_SETS
 from kestrel_tools.things.colour import main_colour
@@ -243,3 +245,32 @@ def test_a_missing_letter_takes_the_room_of_the_first_glyph_and_shows_nothing() 
     face = Typeface(small_font())
     assert face.has("A") and not face.has("B")
     assert face.advance("B") == 300 and face.svg_path("B", 1.0, 0.0, 0.0) == ""
+
+
+def test_sets_of_the_next_training_come_on_request_alone() -> None:
+    usual, coming = wanted([], coming=False), wanted([], coming=True)
+    assert coming == list(SETS) and set(usual) < set(coming)
+    assert not any(SETS[name].coming for name in usual)
+    assert wanted(["marketeq"], coming=False) == ["marketeq"]
+
+
+def test_what_was_chosen_of_lines_is_filled_too() -> None:
+    source = Source("1", "MIT", "me", "twin", chosen=True)
+    lines = icons_with(**{"pet-1": RING, "pet-2": RING, "fox": RING})
+    chosen = {"bear": ["pet-2"], "lion": ["pet-1"]}
+    [(name, drawn)] = filled_drawings(source, lines, icons_with(fox=GREEN, lion=GREEN), chosen)
+    assert name == "lion" and main_colour(drawn) == "green"
+
+
+def test_pictures_of_emoji_are_icons(tmp_path: Path) -> None:
+    red = pyvips.Image.new_from_array(np.full((8, 8, 4), (255, 0, 0, 255), np.uint8))
+    (tmp_path / "assets").mkdir()
+    for code in ("1f436", "2602-fe0f"):
+        file = tmp_path / f"assets/{code}.webp"
+        red.copy(interpretation="srgb").write_to_file(str(file), lossless=True)
+    icons = Icons(emoji_of(tmp_path))
+    assert icons["dog-face"][1:] == (SIDE, SIDE)
+    assert [(name, main_colour(drawn)) for name, drawn in drawings(icons)] == [
+        ("dog", "red"),
+        ("umbrella", "red"),
+    ]
