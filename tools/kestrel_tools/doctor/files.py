@@ -22,8 +22,8 @@ AGAIN = "Download the file again."
 
 # Of the files in kestrel_core/bundled; a newly trained model brings new ones.
 BUNDLED_SHA256 = {
-    "config.json": "43fa96d5b0598f5355d004147a12fa337fa66f484481c255f7900812b85669d6",
-    "model.safetensors": "cddaf6fef58bf19b2df7140c8f007002b0461a8b83642efa5c1363ff9bcb4213",
+    "config.json": "b715081d0c78a621ca50832be7d24dafc7312896b9e7ffca5155c505edea6a73",
+    "model.safetensors": "58c27f48b60ea8910576acbe184b4eb51f1236ec9802043d8682a315facea6c3",
     "tokenizer.json": "95926ca76c8bd4825e32ccd5e4556e71bc652724840f0cac580ee8d9573444d1",
 }
 
