@@ -8,8 +8,8 @@ from kestrel_core.build import Engine, LoadedModel, assemble_engine
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.loop.step import StepInFlight, StepPlan
 from kestrel_core.protocol.messages import Event, Finished, Request, Settings
-from kestrel_tools.bench.endless_query import endless_skills
-from kestrel_tools.bench.scheduler import InlineWorkers
+from kestrel_tools.bench.parts.scheduler import InlineWorkers
+from kestrel_tools.bench.requests.endless_query import endless_skills
 
 NUM_STREAMS, NUM_PICTURES = 3, 5
 

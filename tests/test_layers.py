@@ -248,7 +248,7 @@ def test_importing_a_package_costs_nothing() -> None:
             "up, from loop.step to loop.sequence",
         ),
         ("kestrel_core.skills.text", "from kestrel_core.runtime import batch", "knows no tensors"),
-        ("kestrel_tools.bench.load", "from kestrel_gateway import app", "side by side"),
+        ("kestrel_tools.bench.parts.load", "from kestrel_gateway import app", "side by side"),
         ("kestrel_core.triton.serve", "from kestrel_core.cli import main", "up, from triton to cli"),
         ("kestrel_core.build", "from kestrel_client import stream", "up, from build to client"),
         ("kestrel_core.cli.main", "import kestrel_tools.commands", "up, from cli.main to tools"),

@@ -18,8 +18,8 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor
 
-from kestrel_tools.bench.floors import median_ms
-from kestrel_tools.bench.machine import find_commit, version_of
+from kestrel_tools.bench.machine.floors import median_ms
+from kestrel_tools.bench.machine.versions import find_commit, version_of
 
 log = logging.getLogger(__name__)
 

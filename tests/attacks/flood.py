@@ -15,9 +15,17 @@ import numpy as np
 from attacks.stack import Stack
 from tritonclient.grpc import service_pb2
 
-from kestrel_tools.bench.attack_doors import PATIENCE_S, STREAM_INFER, Target, connected, head, metadata, post
-from kestrel_tools.bench.attack_neighbour import PICTURES
-from kestrel_tools.bench.attack_requests import GENERATE, infer_request, tensor
+from kestrel_tools.bench.attacks.doors import (
+    PATIENCE_S,
+    STREAM_INFER,
+    Target,
+    connected,
+    head,
+    metadata,
+    post,
+)
+from kestrel_tools.bench.attacks.neighbour import PICTURES
+from kestrel_tools.bench.attacks.requests import GENERATE, infer_request, tensor
 
 MAX_TOKENS = 8
 CALLS_OF_CONNECTION = 10  # a server may let the rest of many calls wait at their client

@@ -12,8 +12,8 @@ from typing import Any
 from triton_server import Served, served, until
 
 from kestrel_gateway.key_file import digest_of
-from kestrel_tools.bench.attack_doors import Reply, Target, post
-from kestrel_tools.bench.attack_neighbour import Neighbour, Seen
+from kestrel_tools.bench.attacks.doors import Reply, Target, post
+from kestrel_tools.bench.attacks.neighbour import Neighbour, Seen
 
 USER, ATTACKER = "kestrel-user", "kestrel-attacker"
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kestrel_core.moondream.config import MOONDREAM_TINY
-from kestrel_tools.bench.attack_doors import PATIENCE_S, Reply, Target, connected, head, send_http
-from kestrel_tools.bench.chart_questions import OF_WORDS
-from kestrel_tools.bench.soak_requests import Call, Mixture
+from kestrel_tools.bench.attacks.doors import PATIENCE_S, Reply, Target, connected, head, send_http
+from kestrel_tools.bench.requests.chart_questions import OF_WORDS
+from kestrel_tools.bench.requests.mixed import Call, Mixture
 
 TOLD_ANEW = ("request_id", "metrics")
 

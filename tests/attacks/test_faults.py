@@ -15,8 +15,8 @@ import pytest
 from attacks.stack import Stack, stack
 from triton_server import until
 
-from kestrel_tools.bench.attack_doors import post
-from kestrel_tools.bench.attack_neighbour import fields_of
+from kestrel_tools.bench.attacks.doors import post
+from kestrel_tools.bench.attacks.neighbour import fields_of
 
 pytestmark = [pytest.mark.triton, pytest.mark.attacks]
 

@@ -12,7 +12,7 @@ import tritonclient.grpc.aio as grpcclient
 from attacks.stack import Stack
 from triton_server import until
 
-from kestrel_tools.bench.attack_doors import (
+from kestrel_tools.bench.attacks.doors import (
     STREAM_INFER,
     Target,
     call_grpc,
@@ -20,7 +20,7 @@ from kestrel_tools.bench.attack_doors import (
     metadata,
     send_http,
 )
-from kestrel_tools.bench.attack_requests import (
+from kestrel_tools.bench.attacks.requests import (
     ATTACKS,
     GENERATE,
     Attack,

@@ -11,8 +11,8 @@ from attacks.stack import Stack
 from gateway_process import gateway_process
 from triton_server import Served, served, until
 
-from kestrel_tools.bench.attack_doors import Target
-from kestrel_tools.bench.attack_neighbour import Neighbour, Seen
+from kestrel_tools.bench.attacks.doors import Target
+from kestrel_tools.bench.attacks.neighbour import Neighbour, Seen
 
 pytestmark = [pytest.mark.triton, pytest.mark.attacks]
 

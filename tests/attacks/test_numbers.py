@@ -7,9 +7,9 @@ import pytest
 from attacks.stack import Stack
 from image_files import encode
 
-from kestrel_tools.bench.attack_neighbour import ASKED, answer_in, fields_of
-from kestrel_tools.bench.attack_pictures import talkative_fax
-from kestrel_tools.bench.attack_requests import picture
+from kestrel_tools.bench.attacks.neighbour import ASKED, answer_in, fields_of
+from kestrel_tools.bench.attacks.pictures import talkative_fax
+from kestrel_tools.bench.attacks.requests import picture
 
 pytestmark = pytest.mark.triton
 

@@ -6,7 +6,7 @@ import pytest
 from attacks.stack import Stack
 from triton_server import until
 
-from kestrel_tools.bench.attack_requests import ATTACKS, Attack
+from kestrel_tools.bench.attacks.requests import ATTACKS, Attack
 
 pytestmark = pytest.mark.triton
 

@@ -5,7 +5,7 @@ from statistics import median
 import pytest
 from attacks.stack import ATTACKER, USER, Stack
 
-from kestrel_tools.bench.attack_neighbour import fields_of
+from kestrel_tools.bench.attacks.neighbour import fields_of
 
 pytestmark = pytest.mark.triton
 

@@ -9,7 +9,7 @@ import pytest
 from attacks.stack import Stack
 from triton_server import until
 
-from kestrel_tools.bench.attack_doors import head
+from kestrel_tools.bench.attacks.doors import head
 
 pytestmark = [pytest.mark.triton, pytest.mark.attacks]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tiny_folder import save_tiny
 
-from kestrel_tools.bench import serving
+from kestrel_tools.bench.parts import serving
 from kestrel_tools.commands import main
 
 SMALL = ("bench", "scheduler", "--running", "3", "--waiting", "5", "--steps", "60")

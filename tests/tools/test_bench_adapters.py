@@ -11,7 +11,7 @@ from tiny_folder import save_tiny
 
 from kestrel_core.moondream.checkpoint.adapter_files import read_adapter
 from kestrel_core.protocol.errors import InvalidRequest
-from kestrel_tools.bench.parts import AdapterLoads, ChartQA
+from kestrel_tools.bench.options import AdapterLoads, ChartQA
 from kestrel_tools.bench.results import SECTIONS
 from kestrel_tools.commands import main
 from kestrel_tools.random_adapters import write_random_adapters

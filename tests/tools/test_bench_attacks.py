@@ -10,11 +10,11 @@ import pytest
 from gateway_server import FakeUpstream, Running, failing, running
 
 from kestrel_core.protocol.errors import InvalidRequest, Overloaded
-from kestrel_tools.bench.attack_doors import Reply, Target, send_http
-from kestrel_tools.bench.attack_neighbour import ASKED, Neighbour, Seen
-from kestrel_tools.bench.attack_requests import ATTACKS
-from kestrel_tools.bench.attacks import chosen, held, over_and_over, slower, summary, target_of
-from kestrel_tools.bench.parts import Attacks
+from kestrel_tools.bench.attacks.doors import Reply, Target, send_http
+from kestrel_tools.bench.attacks.neighbour import ASKED, Neighbour, Seen
+from kestrel_tools.bench.attacks.requests import ATTACKS
+from kestrel_tools.bench.options import Attacks
+from kestrel_tools.bench.parts.attacks import chosen, held, over_and_over, slower, summary, target_of
 from kestrel_tools.commands import main
 
 NAME = "deep JSON to /v1/query as application/json"

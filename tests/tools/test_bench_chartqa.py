@@ -26,8 +26,11 @@ from kestrel_core.protocol.messages import Request, Settings, Usage
 from kestrel_core.skills.spec import Language
 from kestrel_core.skills.text import QuerySkill
 from kestrel_core.triton.serve import REPOSITORY
-from kestrel_tools.bench.callers import Answered, Counts, Window, closed_loop
-from kestrel_tools.bench.chart_questions import (
+from kestrel_tools.bench.machine.gpu import GpuWatch, find_gpu
+from kestrel_tools.bench.options import ChartQA
+from kestrel_tools.bench.parts.chartqa import _exactly, _of_engine, summary
+from kestrel_tools.bench.requests.callers import Answered, Counts, Window, closed_loop
+from kestrel_tools.bench.requests.chart_questions import (
     OF_BYTES,
     OF_WORDS,
     ROUND,
@@ -36,13 +39,10 @@ from kestrel_tools.bench.chart_questions import (
     plan,
     question_texts,
 )
-from kestrel_tools.bench.chartqa import _exactly, _of_engine, summary
-from kestrel_tools.bench.charts import SIZES, draw_chart
-from kestrel_tools.bench.endless_query import EndlessQuery
-from kestrel_tools.bench.gpu import GpuWatch, find_gpu
-from kestrel_tools.bench.parts import ChartQA
+from kestrel_tools.bench.requests.charts import SIZES, draw_chart
+from kestrel_tools.bench.requests.endless_query import EndlessQuery
+from kestrel_tools.bench.requests.server import parse_counts, write_endless_repository
 from kestrel_tools.bench.results import SECTIONS
-from kestrel_tools.bench.server import parse_counts, write_endless_repository
 from kestrel_tools.commands import main
 
 USAGE = Usage(212, 3, 0, queue_time_ms=2.0, prefill_time_ms=5.0, decode_time_ms=4.0, ttft_ms=7.0)

@@ -14,11 +14,11 @@ from tiny_folder import save_tiny
 
 from kestrel_core.protocol.errors import InvalidRequest, Overloaded
 from kestrel_core.protocol.messages import Usage
-from kestrel_tools.bench.callers import Outcome, arrivals, open_loop
-from kestrel_tools.bench.chart_questions import Question
-from kestrel_tools.bench.load import WARM_UP_REQUESTS, find_knee, summary
 from kestrel_tools.bench.load_report import html_report, ticks
-from kestrel_tools.bench.parts import Ramp, Thresholds
+from kestrel_tools.bench.options import Ramp, Thresholds
+from kestrel_tools.bench.parts.load import WARM_UP_REQUESTS, find_knee, summary
+from kestrel_tools.bench.requests.callers import Outcome, arrivals, open_loop
+from kestrel_tools.bench.requests.chart_questions import Question
 from kestrel_tools.bench.results import markdown, percentile
 from kestrel_tools.commands import main
 

@@ -8,8 +8,8 @@ import pyvips
 from tiny_folder import save_tiny
 
 from kestrel_core.protocol.errors import InvalidRequest
-from kestrel_tools.bench.parts import Query, width_and_height
-from kestrel_tools.bench.query import SIZES, WARM_UP, drawn
+from kestrel_tools.bench.options import Query, width_and_height
+from kestrel_tools.bench.parts.query import SIZES, WARM_UP, drawn
 from kestrel_tools.bench.results import markdown
 from kestrel_tools.commands import main
 

@@ -28,12 +28,12 @@ from kestrel_core.protocol.errors import EngineFailed, InvalidRequest
 from kestrel_core.protocol.messages import Chunk, EngineResult, Finished, Request, Usage, parse_settings
 from kestrel_core.skills.registry import builtin_skills
 from kestrel_core.skills.spec import Language
-from kestrel_tools.bench.chart_questions import OF_BYTES
-from kestrel_tools.bench.charts import draw_chart
-from kestrel_tools.bench.memory import Moment, columns, complaints, look, summary, timeline
-from kestrel_tools.bench.parts import Soak
-from kestrel_tools.bench.soak import MAX_FAILURES, ErrorLog, Load, lost
-from kestrel_tools.bench.soak_requests import (
+from kestrel_tools.bench.machine.memory import Moment, columns, complaints, look, summary, timeline
+from kestrel_tools.bench.options import Soak
+from kestrel_tools.bench.parts.soak import MAX_FAILURES, ErrorLog, Load, lost
+from kestrel_tools.bench.requests.chart_questions import OF_BYTES
+from kestrel_tools.bench.requests.charts import draw_chart
+from kestrel_tools.bench.requests.mixed import (
     BAD_ARGUMENTS,
     PHOTOS,
     WEIGHTS,

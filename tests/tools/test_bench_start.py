@@ -7,10 +7,10 @@ import pytest
 
 from kestrel_core.intake.tokenizer import Tokenizer
 from kestrel_core.moondream.config import MOONDREAM2
-from kestrel_tools.bench import start
-from kestrel_tools.bench.parts import Start
+from kestrel_tools.bench.options import Start
+from kestrel_tools.bench.parts import start
 from kestrel_tools.bench.results import Row
-from kestrel_tools.bench.start_engine import tokenizer_of
+from kestrel_tools.bench.starts.engine import tokenizer_of
 from kestrel_tools.commands import main
 
 

@@ -13,11 +13,11 @@ from tiny_folder import save_tiny
 from kestrel_core.moondream.config import MOONDREAM2, MOONDREAM3, MoondreamConfig
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.protocol.errors import InvalidRequest
-from kestrel_tools.bench.decode import WARM_UP_STEPS, StepTime, page_tables, step_row, time_decode
-from kestrel_tools.bench.floors import decode_bytes, measure_pace, prefill_flops, vision_flops
-from kestrel_tools.bench.gpu import Gpu
-from kestrel_tools.bench.prefill import WORDS, prompts
-from kestrel_tools.bench.vision import random_picture, tilings
+from kestrel_tools.bench.machine.floors import decode_bytes, measure_pace, prefill_flops, vision_flops
+from kestrel_tools.bench.machine.gpu import Gpu
+from kestrel_tools.bench.parts.decode import WARM_UP_STEPS, StepTime, page_tables, step_row, time_decode
+from kestrel_tools.bench.parts.prefill import WORDS, prompts
+from kestrel_tools.bench.parts.vision import random_picture, tilings
 from kestrel_tools.commands import main
 
 

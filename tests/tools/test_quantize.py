@@ -9,7 +9,7 @@ from tiny_folder import save_tiny
 from kestrel_core.build import open_model
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.moondream.scales import measured_layers, read_scales
-from kestrel_tools.bench.charts import draw_chart
+from kestrel_tools.bench.requests.charts import draw_chart
 from kestrel_tools.commands import main
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -16,7 +16,7 @@ from kestrel_core.cli.options import add_engine_options, engine_config, engine_o
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.intake.models import DEMO
 from kestrel_tools.asked.options import AskedOptions
-from kestrel_tools.bench.parts import add_parts
+from kestrel_tools.bench.options import add_parts
 from kestrel_tools.doctor.options import DoctorOptions
 from kestrel_tools.finetune.options import EvalLinesOptions, FinetuneOptions
 from kestrel_tools.options import add_command, read_options

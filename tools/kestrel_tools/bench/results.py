@@ -18,7 +18,7 @@ from rich.table import Table
 
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.protocol.errors import InvalidRequest
-from kestrel_tools.bench.machine import provenance
+from kestrel_tools.bench.machine.versions import provenance
 
 Row = dict[str, Any]
 

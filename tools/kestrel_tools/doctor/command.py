@@ -22,7 +22,7 @@ from kestrel_core.config import RuntimeConfig
 from kestrel_core.intake.models import find_model
 from kestrel_core.protocol.errors import BadCheckpoint
 from kestrel_core.triton.checks import SHARED_MEMORY
-from kestrel_tools.bench.machine import version_of
+from kestrel_tools.bench.machine.versions import version_of
 from kestrel_tools.doctor import facts, machine
 from kestrel_tools.doctor.options import DoctorOptions
 from kestrel_tools.doctor.report import Finding, Report, Verdict, ok, skipped

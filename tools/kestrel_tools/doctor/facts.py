@@ -53,7 +53,7 @@ def gpu_facts(device: str) -> GpuFacts:
     has_file = any(path.exists() for path in GPU_DEVICES)
     if not torch.cuda.is_available():
         return GpuFacts(torch.version.cuda, has_file)
-    from kestrel_tools.bench.gpu import find_gpu
+    from kestrel_tools.bench.machine.gpu import find_gpu
 
     chosen = torch.device(device if device.startswith("cuda") else "cuda")
     if (chosen.index or 0) >= torch.cuda.device_count():

@@ -24,7 +24,7 @@ from kestrel_core.moondream.loading import DTYPES
 from kestrel_core.moondream.lora import expert_rank
 from kestrel_core.protocol.errors import InvalidRequest
 from kestrel_core.skills.registry import builtin_skills
-from kestrel_tools.bench.machine import provenance
+from kestrel_tools.bench.machine.versions import provenance
 from kestrel_tools.bench.results import write_document
 from kestrel_tools.curves import write_curves
 from kestrel_tools.progress import counted, loading, told

@@ -21,7 +21,7 @@ from kestrel_core.moondream.ops.choose import choose_fused
 from kestrel_core.moondream.ops.choose_few_bits import choose_products
 from kestrel_core.moondream.scales import FILE, InputScales, measure_scales
 from kestrel_core.protocol.errors import BadImage, InvalidRequest
-from kestrel_tools.bench.charts import draw_chart
+from kestrel_tools.bench.requests.charts import draw_chart
 from kestrel_tools.progress import counted, loading
 from kestrel_tools.quantize.options import QuantizeOptions
 from kestrel_tools.scenes.pictures import new_picture

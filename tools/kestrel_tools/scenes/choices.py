@@ -23,7 +23,7 @@ from kestrel_core.protocol.errors import InvalidRequest
 from kestrel_core.protocol.messages import Request, Settings
 from kestrel_core.skills.registry import builtin_skills
 from kestrel_core.skills.spec import Language
-from kestrel_tools.bench.machine import provenance
+from kestrel_tools.bench.machine.versions import provenance
 from kestrel_tools.bench.results import wide, write_document
 from kestrel_tools.noted import Walk, walk
 from kestrel_tools.progress import counted

@@ -20,7 +20,7 @@ from rich.table import Table
 from kestrel_core.build import assemble_engine, open_model
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.protocol.errors import UnsupportedSkill
-from kestrel_tools.bench.machine import provenance
+from kestrel_tools.bench.machine.versions import provenance
 from kestrel_tools.bench.results import write_document
 from kestrel_tools.progress import counted, loading
 from kestrel_tools.things.atlas import FOLDER

@@ -25,10 +25,10 @@ from kestrel_core.protocol.errors import EngineFailed, KestrelError
 from kestrel_core.protocol.messages import Event, Finished, Request, Settings
 from kestrel_core.skills.registry import builtin_skills
 from kestrel_core.skills.spec import Language
-from kestrel_tools.bench.chart_questions import question_texts
-from kestrel_tools.bench.charts import draw_chart
-from kestrel_tools.bench.endless_query import EndlessQuery, EndlessReply
-from kestrel_tools.bench.parts import AdapterLoads
+from kestrel_tools.bench.options import AdapterLoads
+from kestrel_tools.bench.requests.chart_questions import question_texts
+from kestrel_tools.bench.requests.charts import draw_chart
+from kestrel_tools.bench.requests.endless_query import EndlessQuery, EndlessReply
 from kestrel_tools.bench.results import Bench, Row
 from kestrel_tools.progress import told
 from kestrel_tools.random_adapters import write_random_adapters

@@ -17,7 +17,7 @@ from typing import Any
 import grpc  # type: ignore[import-untyped]
 from tritonclient.grpc import service_pb2
 
-from kestrel_tools.bench.attack_doors import (
+from kestrel_tools.bench.attacks.doors import (
     Outcome,
     Target,
     call_grpc,
@@ -27,7 +27,7 @@ from kestrel_tools.bench.attack_doors import (
     post,
     send_http,
 )
-from kestrel_tools.bench.attack_pictures import gif_bomb, png_bomb
+from kestrel_tools.bench.attacks.pictures import gif_bomb, png_bomb
 
 MB = 1_000_000
 DEPTH = 107_500  # levels of JSON that end Triton's parser, and with it the server

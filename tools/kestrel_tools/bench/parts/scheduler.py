@@ -32,8 +32,8 @@ from kestrel_core.scheduler.prefix_cache import PrefixCache
 from kestrel_core.scheduler.scheduler import Limits, Scheduler, Update
 from kestrel_core.skills.registry import builtin_skills
 from kestrel_core.skills.spec import Language
-from kestrel_tools.bench.machine import cpu_name
-from kestrel_tools.bench.parts import Scheduler as Run
+from kestrel_tools.bench.machine.versions import cpu_name
+from kestrel_tools.bench.options import Scheduler as Run
 
 PAGE_SIZE = 10  # as in both generations: it divides their image prefix
 PROMPT_TOKENS = 64

@@ -36,12 +36,12 @@ from kestrel_core.intake.tokenizer import byte_document
 from kestrel_core.moondream.config import MOONDREAM_TINY
 from kestrel_core.protocol.asking import AsyncCalls
 from kestrel_core.protocol.errors import EngineFailed
-from kestrel_tools.bench.callers import started
-from kestrel_tools.bench.gateway import GatewayCaller
-from kestrel_tools.bench.parts import Serving
+from kestrel_tools.bench.options import Serving
+from kestrel_tools.bench.requests.callers import started
+from kestrel_tools.bench.requests.gateway import GatewayCaller
+from kestrel_tools.bench.requests.mixed import draw_photo
+from kestrel_tools.bench.requests.server import running_guard, running_server
 from kestrel_tools.bench.results import percentile
-from kestrel_tools.bench.server import running_guard, running_server
-from kestrel_tools.bench.soak_requests import draw_photo
 
 NUM_PICTURES = 8
 ROUNDS = 9

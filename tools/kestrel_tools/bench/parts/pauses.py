@@ -20,11 +20,11 @@ from kestrel_core.loop.inbox import Sink, Ticket
 from kestrel_core.protocol.errors import EngineFailed, KestrelError
 from kestrel_core.protocol.messages import Event, Finished, Request, Settings
 from kestrel_core.skills.registry import builtin_skills
-from kestrel_tools.bench.adapters import TimedQuery
-from kestrel_tools.bench.callers import arrivals
-from kestrel_tools.bench.chart_questions import plan, question_texts
-from kestrel_tools.bench.charts import SIZES, draw_chart
+from kestrel_tools.bench.parts.adapters import TimedQuery
 from kestrel_tools.bench.pauses_options import Pauses
+from kestrel_tools.bench.requests.callers import arrivals
+from kestrel_tools.bench.requests.chart_questions import plan, question_texts
+from kestrel_tools.bench.requests.charts import SIZES, draw_chart
 from kestrel_tools.bench.results import Bench, Row, percentile
 from kestrel_tools.progress import told
 

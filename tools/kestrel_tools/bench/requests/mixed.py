@@ -18,7 +18,7 @@ from kestrel_core.engine import EngineStream, InferenceEngine
 from kestrel_core.moondream.config import MoondreamConfig
 from kestrel_core.protocol.errors import Cancelled, EngineFailed, InvalidRequest
 from kestrel_core.protocol.messages import EngineResult
-from kestrel_tools.bench.charts import SIZES, draw_chart
+from kestrel_tools.bench.requests.charts import SIZES, draw_chart
 
 # Width, height: small and thin ones, of one tile; usual ones, up to 6 megapixels; very long ones, with more
 # crops than the tiling's budget. Pictures of random sizes are added: buffers of many sizes are needed.

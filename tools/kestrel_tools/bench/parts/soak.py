@@ -16,11 +16,11 @@ from time import monotonic
 
 from kestrel_core.build import Engine, build_engine, parse_device
 from kestrel_core.engine import InferenceEngine
-from kestrel_tools.bench.chart_questions import question_texts
-from kestrel_tools.bench.memory import Moment, columns, complaints, look, summary, timeline
-from kestrel_tools.bench.parts import Soak
+from kestrel_tools.bench.machine.memory import Moment, columns, complaints, look, summary, timeline
+from kestrel_tools.bench.options import Soak
+from kestrel_tools.bench.requests.chart_questions import question_texts
+from kestrel_tools.bench.requests.mixed import Mixture, make_call
 from kestrel_tools.bench.results import COMPUTED, Bench, Row
-from kestrel_tools.bench.soak_requests import Mixture, make_call
 from kestrel_tools.progress import told
 
 EVERY_S = 1.0  # between two looks at memory

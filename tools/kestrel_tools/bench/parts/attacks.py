@@ -16,10 +16,10 @@ from rich.console import Console
 
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.protocol.errors import InvalidRequest
-from kestrel_tools.bench.attack_doors import Target
-from kestrel_tools.bench.attack_neighbour import Neighbour
-from kestrel_tools.bench.attack_requests import ATTACKS, Attack
-from kestrel_tools.bench.parts import Attacks
+from kestrel_tools.bench.attacks.doors import Target
+from kestrel_tools.bench.attacks.neighbour import Neighbour
+from kestrel_tools.bench.attacks.requests import ATTACKS, Attack
+from kestrel_tools.bench.options import Attacks
 from kestrel_tools.bench.results import Bench, Row
 from kestrel_tools.progress import told
 

@@ -1,4 +1,4 @@
-"""One start, in a process of its own: `python -m kestrel_tools.bench.start_run`, with a `Task` on stdin.
+"""One start, in a process of its own: `python -m kestrel_tools.bench.starts.run`, with a `Task` on stdin.
 
 Prints one JSON line: seconds by part, when the first answer came, what was left for later, and answers to be
 compared with another start's. Nothing that takes long is imported before the clock was read.
@@ -15,7 +15,7 @@ BEGAN_S = time.monotonic()
 def main() -> None:
     task = json.loads(sys.stdin.read())
     gc.disable()  # as where the engine serves
-    from kestrel_tools.bench.start_engine import observed, save  # torch, and all of the engine, come with it
+    from kestrel_tools.bench.starts.engine import observed, save  # torch, and all of the engine, come with it
 
     gc.freeze()
     gc.enable()

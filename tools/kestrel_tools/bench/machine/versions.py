@@ -47,7 +47,7 @@ def describe_machine(device: str) -> dict[str, Any]:
 def describe_versions(device: str) -> dict[str, str | None]:
     import torch
 
-    from kestrel_tools.bench.gpu import find_gpu
+    from kestrel_tools.bench.machine.gpu import find_gpu
 
     gpu = find_gpu(device)
     return {
@@ -60,7 +60,7 @@ def describe_versions(device: str) -> dict[str, str | None]:
 
 def find_commit() -> str | None:
     """The commit of the checkout that this file is part of, with a plus if there are changes on top."""
-    root = Path(__file__).parents[3]
+    root = Path(__file__).parents[4]
     try:
         commit = _git(root, "rev-parse", "--short=12", "HEAD")
         return commit + ("+" if _git(root, "status", "--porcelain", "--untracked-files=no") else "")

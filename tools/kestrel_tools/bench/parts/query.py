@@ -15,8 +15,8 @@ import pyvips
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.protocol.asking import AsyncCalls
 from kestrel_core.protocol.messages import Usage
-from kestrel_tools.bench.callers import calls_of
-from kestrel_tools.bench.parts import Query
+from kestrel_tools.bench.options import Query
+from kestrel_tools.bench.requests.callers import calls_of
 from kestrel_tools.bench.results import Bench, Row, percentile
 from kestrel_tools.progress import told
 

@@ -15,7 +15,7 @@ import grpc.aio  # type: ignore[import-untyped]
 from tritonclient.grpc import service_pb2
 
 from kestrel_client.async_client import STREAM_INFER
-from kestrel_tools.bench.gateway import read_answer
+from kestrel_tools.bench.requests.gateway import read_answer
 
 # answered: with a result; refused: told so in order; closed: the connection ended without a word; hung: no
 # end in time; broken: an error that should not be, or a server that is gone.

@@ -20,7 +20,7 @@ from urllib.request import urlopen
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.protocol.errors import EngineFailed
 from kestrel_core.triton.serve import REPOSITORY
-from kestrel_tools.bench.callers import Counts
+from kestrel_tools.bench.requests.callers import Counts
 
 LOADING_S = 900.0  # 18 GB of weights, kernels to compile and graphs to capture
 SERIES = re.compile(r"^(kestrel_\w+)(?:\{.*\})? (\S+)$", re.MULTILINE)
@@ -28,7 +28,7 @@ ENDLESS_MODEL = """\
 '''The product's Triton model, with a query that has as many tokens as are asked for: for benchmarks.'''
 
 from kestrel_core.triton.model import TritonPythonModel as Product
-from kestrel_tools.bench.endless_query import endless_skills
+from kestrel_tools.bench.requests.endless_query import endless_skills
 
 
 class TritonPythonModel(Product):

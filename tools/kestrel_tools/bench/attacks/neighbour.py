@@ -9,11 +9,11 @@ from time import monotonic
 from typing import Any
 
 from kestrel_core.protocol.errors import EngineFailed
-from kestrel_tools.bench.attack_doors import PATIENCE_S, Reply, Target, post
+from kestrel_tools.bench.attacks.doors import PATIENCE_S, Reply, Target, post
+from kestrel_tools.bench.requests.mixed import with_comment
 from kestrel_tools.bench.results import Row, percentile
-from kestrel_tools.bench.soak_requests import with_comment
 
-PICTURES = Path(__file__).parents[1] / "doctor/pictures"
+PICTURES = Path(__file__).parents[2] / "doctor/pictures"
 GREEDY = {"temperature": 0, "max_tokens": 12}
 ASKED: Sequence[tuple[str, str, dict[str, Any]]] = (  # path, picture, fields
     ("/v1/query", "circles.png", {"question": "How many circles are there?", "settings": GREEDY}),

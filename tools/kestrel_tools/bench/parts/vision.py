@@ -13,8 +13,14 @@ import torch
 from kestrel_core.build import assemble_engine
 from kestrel_core.loop.step import PreparedImage
 from kestrel_core.moondream.config import VisionConfig
-from kestrel_tools.bench.floors import beside_floor, median_ms, paced_model, products_workload, vision_flops
-from kestrel_tools.bench.parts import Vision
+from kestrel_tools.bench.machine.floors import (
+    beside_floor,
+    median_ms,
+    paced_model,
+    products_workload,
+    vision_flops,
+)
+from kestrel_tools.bench.options import Vision
 from kestrel_tools.bench.results import Bench, Row
 
 NINE_CROPS = (2, 4)  # tiling of an 850 x 600 picture

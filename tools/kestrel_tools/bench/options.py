@@ -1,6 +1,6 @@
 """What `kestrel bench` measures, and what each part takes. No part is imported before it is chosen.
 
-A part is the function `bench_NAME` in the module NAME of this folder. It is given its options, then a `Bench`
+A part is the function `bench_NAME` in the module NAME of `parts`. It is given its options, then a `Bench`
 where it builds an engine, or the console where it does not. Exit code 1 is for those that return False.
 """
 
@@ -380,7 +380,7 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     target: Bench | Console = console
     if builds_engine:
         target = Bench(engine_config(options), console, options.report, options.commit)
-    measure = getattr(import_module(f"kestrel_tools.bench.{options.part}"), f"bench_{options.part}")
+    measure = getattr(import_module(f"kestrel_tools.bench.parts.{options.part}"), f"bench_{options.part}")
     return 1 if measure(*chosen, target) is False else 0
 
 

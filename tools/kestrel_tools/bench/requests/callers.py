@@ -21,7 +21,7 @@ from kestrel_core.protocol.asking import AsyncCalls
 from kestrel_core.protocol.errors import EngineFailed, KestrelError
 from kestrel_core.protocol.messages import Usage
 from kestrel_core.skills.registry import SkillRegistry
-from kestrel_tools.bench.chart_questions import Question
+from kestrel_tools.bench.requests.chart_questions import Question
 
 Ask = Callable[[Question], Awaitable[Usage]]
 AskFor = Callable[[Question, int], Awaitable[Usage]]  # a question, and how many tokens its answer may have

@@ -11,11 +11,11 @@ from dataclasses import asdict
 
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.protocol.messages import Usage
-from kestrel_tools.bench.callers import Outcome, arrivals, ask_for, calls_of, open_loop
-from kestrel_tools.bench.chart_questions import OF_WORDS, ChartQuestions, Question, question_texts
-from kestrel_tools.bench.endless_query import endless_skills
 from kestrel_tools.bench.load_report import html_report
-from kestrel_tools.bench.parts import Ramp, Thresholds
+from kestrel_tools.bench.options import Ramp, Thresholds
+from kestrel_tools.bench.requests.callers import Outcome, arrivals, ask_for, calls_of, open_loop
+from kestrel_tools.bench.requests.chart_questions import OF_WORDS, ChartQuestions, Question, question_texts
+from kestrel_tools.bench.requests.endless_query import endless_skills
 from kestrel_tools.bench.results import Bench, Row, percentile
 from kestrel_tools.progress import told
 

@@ -26,15 +26,24 @@ from kestrel_core.engine import InferenceEngine
 from kestrel_core.loop.metrics import totals
 from kestrel_core.protocol.errors import EngineFailed
 from kestrel_core.protocol.messages import Usage
-from kestrel_tools.bench.callers import Answered, Ask, AskFor, Counts, Window, ask_for, closed_loop, started
-from kestrel_tools.bench.chart_questions import ChartQuestions, Question, question_texts
-from kestrel_tools.bench.charts import SIZES
-from kestrel_tools.bench.endless_query import endless_skills
-from kestrel_tools.bench.gateway import GatewayCaller
-from kestrel_tools.bench.gpu import GpuWatch, find_gpu
-from kestrel_tools.bench.parts import ChartQA
+from kestrel_tools.bench.machine.gpu import GpuWatch, find_gpu
+from kestrel_tools.bench.options import ChartQA
+from kestrel_tools.bench.requests.callers import (
+    Answered,
+    Ask,
+    AskFor,
+    Counts,
+    Window,
+    ask_for,
+    closed_loop,
+    started,
+)
+from kestrel_tools.bench.requests.chart_questions import ChartQuestions, Question, question_texts
+from kestrel_tools.bench.requests.charts import SIZES
+from kestrel_tools.bench.requests.endless_query import endless_skills
+from kestrel_tools.bench.requests.gateway import GatewayCaller
+from kestrel_tools.bench.requests.server import Ports, read_counts, running_server, write_endless_repository
 from kestrel_tools.bench.results import Bench, Row, percentile
-from kestrel_tools.bench.server import Ports, read_counts, running_server, write_endless_repository
 from kestrel_tools.progress import told
 from kestrel_tools.random_adapters import write_random_adapters
 

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from kestrel_core.config import RuntimeConfig
-from kestrel_tools.bench.charts import SIZES, draw_chart
+from kestrel_tools.bench.requests.charts import SIZES, draw_chart
 
 PATTERN = ((0, 0), (1, 0), (0, 1), (2, 0), (1, 1))  # which of three charts, and its first or second question
 CHARTS_A_TURN = 3

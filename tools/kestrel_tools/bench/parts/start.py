@@ -19,7 +19,7 @@ from typing import Any
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.protocol.errors import EngineFailed
 from kestrel_core.runtime.compiled import FOLDERS
-from kestrel_tools.bench.parts import Start
+from kestrel_tools.bench.options import Start
 from kestrel_tools.bench.results import Bench, Row
 
 LIMIT_S = 600.0  # of one start
@@ -70,7 +70,7 @@ def measured(config: RuntimeConfig, run: Start) -> Row:
 def started(task: Mapping[str, Any], environment: Mapping[str, str]) -> str:
     """What a process prints that does this task."""
     done = subprocess.run(
-        [sys.executable, "-m", "kestrel_tools.bench.start_run"],
+        [sys.executable, "-m", "kestrel_tools.bench.starts.run"],
         input=json.dumps({**task, "began_s": time.monotonic()}),
         stdout=subprocess.PIPE,
         text=True,

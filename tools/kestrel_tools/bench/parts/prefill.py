@@ -12,11 +12,17 @@ import numpy as np
 from kestrel_core.build import assemble_engine
 from kestrel_core.loop.step import Kind, PreparedImage, Readout, Running, Runtime, Span, StepPlan
 from kestrel_core.moondream.config import MoondreamConfig
-from kestrel_tools.bench.decode import page_tables
-from kestrel_tools.bench.floors import beside_floor, median_ms, paced_model, prefill_flops, products_workload
-from kestrel_tools.bench.parts import Prefill
+from kestrel_tools.bench.machine.floors import (
+    beside_floor,
+    median_ms,
+    paced_model,
+    prefill_flops,
+    products_workload,
+)
+from kestrel_tools.bench.options import Prefill
+from kestrel_tools.bench.parts.decode import page_tables
+from kestrel_tools.bench.parts.vision import NINE_CROPS, random_picture
 from kestrel_tools.bench.results import Bench, Row
-from kestrel_tools.bench.vision import NINE_CROPS, random_picture
 
 WORDS = 15  # which makes 745 positions with a published model
 

@@ -17,8 +17,8 @@ from kestrel_core.build import assemble_engine
 from kestrel_core.loop.step import Kind, Readout, Running, Runtime, Span, StepInFlight, StepPlan
 from kestrel_core.moondream.config import MoondreamConfig
 from kestrel_core.protocol.errors import InvalidRequest
-from kestrel_tools.bench.floors import decode_bytes, paced_model
-from kestrel_tools.bench.parts import Decode
+from kestrel_tools.bench.machine.floors import decode_bytes, paced_model
+from kestrel_tools.bench.options import Decode
 from kestrel_tools.bench.results import Bench, Row, percentile
 
 WARM_UP_STEPS = 20
