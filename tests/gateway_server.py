@@ -20,8 +20,8 @@ from kestrel_core.protocol.results import typed
 from kestrel_core.protocol.wire import encode_request
 from kestrel_gateway.house import House
 from kestrel_gateway.options import GatewayOptions
-from kestrel_gateway.serving import listening, serve_house
-from kestrel_gateway.visits import Observer
+from kestrel_gateway.process.serving import listening, serve_house
+from kestrel_gateway.records.visits import Observer
 
 USAGE = Usage(740, 3, 730, 0.5, 12.5, 45.2, 15.0)
 # Gives chunks, and raises what goes wrong; the result follows from the request's skill.

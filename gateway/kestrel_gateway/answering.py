@@ -24,7 +24,7 @@ from kestrel_core.protocol.errors import (
 from kestrel_core.protocol.messages import Chunk, EngineResult, Request
 from kestrel_gateway.errors import ClientGone, UnknownModel, blaming
 from kestrel_gateway.options import GatewayOptions
-from kestrel_gateway.visits import Visit
+from kestrel_gateway.records.visits import Visit
 
 T = TypeVar("T")
 TURNS = 3  # of the event loop, until somebody who has gone is known to have

@@ -8,7 +8,6 @@ from starlette.types import ASGIApp, Scope
 
 from kestrel_core.skills.registry import builtin_skills
 from kestrel_gateway.docs.pages import docs_routes
-from kestrel_gateway.engine_metrics import engine_metrics_routes
 from kestrel_gateway.health import LIVE, READY, answer_live, answer_metrics, answer_ready
 from kestrel_gateway.house import House
 from kestrel_gateway.kserve.http import kserve_routes
@@ -18,8 +17,9 @@ from kestrel_gateway.openai.models import list_models, show_model
 from kestrel_gateway.openai.responses import answer_response
 from kestrel_gateway.playground.pages import page_routes
 from kestrel_gateway.reception import Reception, endpoint
+from kestrel_gateway.records.engine_metrics import engine_metrics_routes
+from kestrel_gateway.records.visits import Observer
 from kestrel_gateway.rest import answer_skill
-from kestrel_gateway.visits import Observer
 
 
 def make_app(house: House, observers: Sequence[Observer] = ()) -> ASGIApp:

@@ -129,7 +129,7 @@ def _run(given: argparse.Namespace, console: Console) -> int:
     if given.new_key is not None:
         return _print_new_key(given.new_key, console)
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # it would write a line for every bad call
-    from kestrel_gateway.serving import run
+    from kestrel_gateway.process.serving import run
 
     if given.workers < 1:
         raise InvalidRequest(f"--workers is {given.workers}; it must be 1 or more")
@@ -137,7 +137,7 @@ def _run(given: argparse.Namespace, console: Console) -> int:
 
 
 def _print_new_key(name: str, console: Console) -> int:
-    from kestrel_gateway.key_file import make_key
+    from kestrel_gateway.admission.key_file import make_key
 
     key, lines = make_key(name)
     text = f"The key of {name}, which is shown once:\n\n{key}\n\nIn the file of --api-keys:\n\n{lines}"

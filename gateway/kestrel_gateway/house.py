@@ -11,19 +11,19 @@ from kestrel_core.protocol.errors import InvalidRequest, KestrelError, ShuttingD
 from kestrel_core.protocol.messages import Request, check_request
 from kestrel_core.protocol.names import shown
 from kestrel_core.protocol.wire import check_own_arguments
-from kestrel_gateway.allowance import Allowance
-from kestrel_gateway.drain import Drain
+from kestrel_gateway.admission.allowance import Allowance
+from kestrel_gateway.admission.keys import Keys
+from kestrel_gateway.admission.memory import Memory
+from kestrel_gateway.admission.tallies import Tallies
+from kestrel_gateway.admission.turns import Turns
 from kestrel_gateway.errors import UnknownModel
-from kestrel_gateway.keeper import Keeper
-from kestrel_gateway.keys import Keys
-from kestrel_gateway.memory import Memory
-from kestrel_gateway.metrics import OTHER, Metrics
 from kestrel_gateway.options import GatewayOptions
-from kestrel_gateway.pictures import Pictures
-from kestrel_gateway.tallies import Tallies
-from kestrel_gateway.turns import Turns
+from kestrel_gateway.process.drain import Drain
+from kestrel_gateway.reading.pictures import Pictures
+from kestrel_gateway.records.keeper import Keeper
+from kestrel_gateway.records.metrics import OTHER, Metrics
+from kestrel_gateway.records.visits import Visit
 from kestrel_gateway.upstream.replicas import Replicas
-from kestrel_gateway.visits import Visit
 
 ALIAS = "moondream"  # the name of the Triton model, which every client may use
 # What Moondream's own client asks for where its user names no model: there is one here, and that is meant.

@@ -16,7 +16,7 @@ from kestrel_core.protocol.errors import EngineFailed, KestrelError
 from kestrel_gateway.errors import ClientGone, of_framework
 from kestrel_gateway.house import House
 from kestrel_gateway.kserve.refusals import refusal_at
-from kestrel_gateway.visits import Observer, Visit, begin_visit
+from kestrel_gateway.records.visits import Observer, Visit, begin_visit
 
 log = logging.getLogger("kestrel.gateway")
 

@@ -20,9 +20,9 @@ from kestrel_core.protocol.messages import Chunk, EngineResult, Request
 from kestrel_core.protocol.names import shown
 from kestrel_gateway import errors
 from kestrel_gateway.answering import EventResponse, EventWriter, answer_whole, event
-from kestrel_gateway.bodies import Body, content_type, count_values, decode_json, read_form, read_json
 from kestrel_gateway.house import House
-from kestrel_gateway.visits import visit_of
+from kestrel_gateway.reading.bodies import Body, content_type, count_values, decode_json, read_form, read_json
+from kestrel_gateway.records.visits import visit_of
 
 KINDS = {field.key: field.argument.kind for field in BY_NAME.values()}
 WORDS = {"true": True, "1": True, "false": False, "0": False}

@@ -11,7 +11,7 @@ from typing import Any
 
 from triton_server import Served, served, until
 
-from kestrel_gateway.key_file import digest_of
+from kestrel_gateway.admission.key_file import digest_of
 from kestrel_tools.bench.attacks.doors import Reply, Target, post
 from kestrel_tools.bench.attacks.neighbour import Neighbour, Seen
 

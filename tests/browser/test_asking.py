@@ -11,7 +11,7 @@ from triton_server import until
 from kestrel_core.intake.image_limits import ImageLimits
 from kestrel_core.intake.images import decode_image
 from kestrel_core.protocol.errors import BadImage, Overloaded
-from kestrel_gateway.key_file import make_key
+from kestrel_gateway.admission.key_file import make_key
 
 pytestmark = pytest.mark.browser
 

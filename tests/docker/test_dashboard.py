@@ -13,8 +13,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from kestrel_core.loop.metrics import COUNTERS, GAUGES, Metrics, exported
 from kestrel_core.protocol import errors
 from kestrel_core.protocol.messages import EngineResult, Request, Usage
-from kestrel_gateway.metrics import Metrics as GatewayMetrics
-from kestrel_gateway.visits import Visit
+from kestrel_gateway.records.metrics import Metrics as GatewayMetrics
+from kestrel_gateway.records.visits import Visit
 
 promql_parser = pytest.importorskip("promql_parser")
 yaml = pytest.importorskip("yaml")

@@ -22,7 +22,7 @@ from kestrel_core.protocol.errors import (
     ShuttingDown,
     UnknownAdapter,
 )
-from kestrel_gateway.key_file import digest_of
+from kestrel_gateway.admission.key_file import digest_of
 
 ALICE, BOB = "kestrel-alice", "kestrel-bob"
 PICTURE = "data:image/png;base64,QUJD"

@@ -10,7 +10,7 @@ from starlette.types import Message
 from kestrel_core.protocol.messages import Request
 from kestrel_gateway.answering import answer_whole
 from kestrel_gateway.errors import ClientGone
-from kestrel_gateway.visits import begin_visit
+from kestrel_gateway.records.visits import begin_visit
 
 
 def test_a_client_that_has_gone_already_is_not_asked_for() -> None:

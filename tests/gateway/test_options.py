@@ -6,7 +6,7 @@ import pytest
 
 from kestrel_core.cli.main import main
 from kestrel_core.protocol.errors import InvalidRequest
-from kestrel_gateway.key_file import digest_of
+from kestrel_gateway.admission.key_file import digest_of
 from kestrel_gateway.options import LIMITS, GatewayOptions, read_limits
 
 

@@ -14,15 +14,15 @@ import pytest
 import uvloop
 from gateway_server import Running, endless, running
 
-from kestrel_gateway.allowance import PLACES, Allowance
+from kestrel_gateway.admission.allowance import PLACES, Allowance
+from kestrel_gateway.admission.key_file import digest_of
+from kestrel_gateway.admission.memory import FREE_BYTES, Memory
+from kestrel_gateway.admission.turns import Turns
 from kestrel_gateway.errors import ClientGone, Full, TooManyAtOnce
-from kestrel_gateway.http_limits import LimitedProtocol
-from kestrel_gateway.key_file import digest_of
-from kestrel_gateway.logs import Log
-from kestrel_gateway.memory import FREE_BYTES, Memory
-from kestrel_gateway.serving import OTHER_FILES, allow_connections
-from kestrel_gateway.turns import Turns
-from kestrel_gateway.visits import address_of
+from kestrel_gateway.process.http_limits import LimitedProtocol
+from kestrel_gateway.process.serving import OTHER_FILES, allow_connections
+from kestrel_gateway.records.logs import Log
+from kestrel_gateway.records.visits import address_of
 
 QUERY = {"question": "What?"}
 BODY = b'{"question": "What?"}'

@@ -10,9 +10,9 @@ from gateway_process import GatewayProcess, gateway_process
 from triton_server import until
 
 from kestrel_core.protocol.errors import KestrelError
-from kestrel_gateway.key_file import make_key
+from kestrel_gateway.admission.key_file import make_key
 from kestrel_gateway.options import GatewayOptions
-from kestrel_gateway.serving import run
+from kestrel_gateway.process.serving import run
 
 NOBODY = "--upstream=127.0.0.1:1"
 

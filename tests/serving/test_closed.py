@@ -15,7 +15,7 @@ from tritonclient.grpc import service_pb2, service_pb2_grpc
 
 from kestrel_client import Client, Retry, ServerUnreachable
 from kestrel_core.triton.restrictions import ADMINISTRATION, GRPC_HEADER, HTTP_HEADER
-from kestrel_gateway.key_file import make_key
+from kestrel_gateway.admission.key_file import make_key
 
 pytestmark = pytest.mark.triton
 

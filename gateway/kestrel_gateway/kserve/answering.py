@@ -16,7 +16,7 @@ from kestrel_gateway.house import House
 from kestrel_gateway.kserve.request import admitted
 from kestrel_gateway.kserve.scanning import parse
 from kestrel_gateway.kserve.tensors import read_message
-from kestrel_gateway.visits import Observer, Visit, begin_visit
+from kestrel_gateway.records.visits import Observer, Visit, begin_visit
 
 MAX_ID = 128  # letters of a request's id that its responses have
 

@@ -29,7 +29,7 @@ from kestrel_gateway.kserve.description import (
 from kestrel_gateway.kserve.open_calls import OpenCalls
 from kestrel_gateway.kserve.refusals import grpc_status, wire_text
 from kestrel_gateway.kserve.stream_call import StreamCall
-from kestrel_gateway.visits import address_of
+from kestrel_gateway.records.visits import address_of
 
 SERVICE = service_pb2.DESCRIPTOR.services_by_name["GRPCInferenceService"]
 HEALTH = ("ServerLive", "ServerReady", "ModelReady")  # which balancers ask, who have no key

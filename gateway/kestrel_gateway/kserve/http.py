@@ -12,7 +12,6 @@ from kestrel_core.protocol.errors import InvalidRequest, KestrelError
 from kestrel_core.protocol.messages import Chunk, EngineResult
 from kestrel_core.protocol.wire import encode_chunk, encode_result
 from kestrel_gateway.answering import EventResponse, EventWriter, answer_whole, event
-from kestrel_gateway.bodies import Body, check_json, content_type, read_object
 from kestrel_gateway.house import ALIAS, House
 from kestrel_gateway.kserve.description import (
     OUTPUT,
@@ -25,8 +24,9 @@ from kestrel_gateway.kserve.description import (
 from kestrel_gateway.kserve.refusals import wire_text
 from kestrel_gateway.kserve.request import admitted
 from kestrel_gateway.kserve.tensors import read_document
+from kestrel_gateway.reading.bodies import Body, check_json, content_type, read_object
 from kestrel_gateway.reception import endpoint
-from kestrel_gateway.visits import visit_of
+from kestrel_gateway.records.visits import visit_of
 
 # What curl and many libraries send where nobody says what it is. A web page may send it too, without asking,
 # but its browser then says where it comes from.

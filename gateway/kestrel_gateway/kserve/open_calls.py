@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from kestrel_gateway.callers import MAX_SHARE, ByCaller
+from kestrel_gateway.admission.holdings import MAX_SHARE, ByCaller
 from kestrel_gateway.errors import Full, RateLimited, TooManyAtOnce
 from kestrel_gateway.options import GatewayOptions
 

@@ -16,7 +16,7 @@ from kestrel_core.protocol.names import nearest, shown
 from kestrel_core.protocol.wire import decode_request
 from kestrel_core.skills.registry import builtin_skills
 from kestrel_gateway.house import House
-from kestrel_gateway.visits import Visit
+from kestrel_gateway.records.visits import Visit
 
 ID = re.compile(r"[ -~]{0,128}")
 # Triton reads them itself and shows them to no model.

@@ -14,7 +14,7 @@ from kestrel_gateway.house import House
 from kestrel_gateway.kserve.answering import Answering
 from kestrel_gateway.kserve.calls import Calls
 from kestrel_gateway.options import GatewayOptions
-from kestrel_gateway.visits import Observer
+from kestrel_gateway.records.visits import Observer
 
 OVERHEAD_BYTES = 2**20  # of a message beside what a body may have
 WATCH_S = 0.05

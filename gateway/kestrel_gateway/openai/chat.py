@@ -15,13 +15,13 @@ from kestrel_core.protocol.errors import KestrelError
 from kestrel_core.protocol.messages import Chunk, EngineResult
 from kestrel_gateway import errors
 from kestrel_gateway.answering import EventResponse, EventWriter, answer_whole, event
-from kestrel_gateway.bodies import read_json
 from kestrel_gateway.house import House
 from kestrel_gateway.openai.answers import DONE, Document, Head, finish_reason, logprob_items, usage
 from kestrel_gateway.openai.asking import Asked, model_of
 from kestrel_gateway.openai.chat_body import ChatBody, read_chat
 from kestrel_gateway.openai.reading import read_body
-from kestrel_gateway.visits import visit_of
+from kestrel_gateway.reading.bodies import read_json
+from kestrel_gateway.records.visits import visit_of
 
 
 async def answer_chat(house: House, http: HttpRequest) -> ASGIApp:

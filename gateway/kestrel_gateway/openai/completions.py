@@ -16,7 +16,6 @@ from kestrel_core.protocol.fields import ARGUMENTS
 from kestrel_core.protocol.messages import Chunk, EngineResult, Request
 from kestrel_gateway import errors
 from kestrel_gateway.answering import EventResponse, EventWriter, answer_whole, event
-from kestrel_gateway.bodies import read_json
 from kestrel_gateway.house import House
 from kestrel_gateway.openai.answers import DONE, Document, Head, finish_reason, usage
 from kestrel_gateway.openai.asking import model_of
@@ -36,7 +35,8 @@ from kestrel_gateway.openai.reading import (
     read_body,
     refused,
 )
-from kestrel_gateway.visits import visit_of
+from kestrel_gateway.reading.bodies import read_json
+from kestrel_gateway.records.visits import visit_of
 
 
 class CompletionBody(OpenAIBody):

@@ -9,7 +9,7 @@ from starlette.responses import Response
 from kestrel_core.protocol.names import shown
 from kestrel_gateway.errors import UnknownModel, blaming
 from kestrel_gateway.house import House
-from kestrel_gateway.visits import visit_of
+from kestrel_gateway.records.visits import visit_of
 
 
 async def list_models(house: House, http: HttpRequest) -> Response:

@@ -13,7 +13,7 @@ from msgspec import Meta
 from kestrel_core.protocol.errors import InvalidRequest
 from kestrel_core.protocol.fields import MAX_INT32
 from kestrel_core.protocol.names import nearest, shown
-from kestrel_gateway.bodies import Body
+from kestrel_gateway.reading.bodies import Body
 
 FIELD = re.compile(r"Object (?P<what>missing required|contains unknown) field `(?P<name>.*)`", re.DOTALL)
 INDEX = re.compile(r"\[\d+\]")

@@ -14,14 +14,14 @@ from starlette.types import ASGIApp
 from kestrel_core.protocol.errors import KestrelError
 from kestrel_core.protocol.messages import Chunk, EngineResult
 from kestrel_gateway.answering import EventResponse, EventWriter, answer_whole, event
-from kestrel_gateway.bodies import read_json
 from kestrel_gateway.house import House
 from kestrel_gateway.openai.answers import Document, Head, logprob_items
 from kestrel_gateway.openai.asking import model_of
 from kestrel_gateway.openai.reading import read_body
 from kestrel_gateway.openai.response_body import ResponseBody, read_response
 from kestrel_gateway.openai.response_items import Answered, text_part, thought_part
-from kestrel_gateway.visits import visit_of
+from kestrel_gateway.reading.bodies import read_json
+from kestrel_gateway.records.visits import visit_of
 
 
 async def answer_response(house: House, http: HttpRequest) -> ASGIApp:

@@ -20,8 +20,8 @@ from tritonclient.grpc import service_pb2, service_pb2_grpc
 
 from kestrel_core.protocol.errors import Overloaded
 from kestrel_core.protocol.messages import Chunk, Request
-from kestrel_gateway.key_file import digest_of
-from kestrel_gateway.logs import Log
+from kestrel_gateway.admission.key_file import digest_of
+from kestrel_gateway.records.logs import Log
 
 ALICE, BOB = "kestrel-alice", "kestrel-bob"
 

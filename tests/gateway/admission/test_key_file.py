@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kestrel_core.protocol.errors import KestrelError
-from kestrel_gateway.key_file import make_key, read_keys
+from kestrel_gateway.admission.key_file import make_key, read_keys
 
 A, B = "ab" * 32, "cd" * 32
 
@@ -66,7 +66,7 @@ def test_what_is_wrong_is_said_in_a_sentence(tmp_path: Path, text: str, said: st
 
 
 def test_the_file_that_the_documentation_shows_is_taken(tmp_path: Path) -> None:
-    page = (Path(__file__).parents[2] / "docs/gateway.md").read_text()
+    page = (Path(__file__).parents[3] / "docs/gateway.md").read_text()
     path = tmp_path / "keys.toml"
     path.write_text(page.partition("```toml\n")[2].partition("```")[0])
     [alice] = read_keys(path)

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import msgspec
 
 from kestrel_core.protocol.names import shown
-from kestrel_gateway.visits import Visit
+from kestrel_gateway.records.visits import Visit
 
 LOGGER = "kestrel.gateway"
 Write = Callable[[bytes], object]

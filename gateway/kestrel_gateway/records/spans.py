@@ -12,8 +12,8 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 
 from kestrel_core.protocol.messages import Request
 from kestrel_core.protocol.names import shown
-from kestrel_gateway.metrics import METHODS
-from kestrel_gateway.visits import Visit
+from kestrel_gateway.records.metrics import METHODS
+from kestrel_gateway.records.visits import Visit
 
 MAX_PATH = 200
 OPERATIONS = {

@@ -10,7 +10,7 @@ import pytest
 from gateway_server import Running, endless, running
 
 from kestrel_core.protocol.about import About
-from kestrel_gateway.key_file import digest_of, make_key
+from kestrel_gateway.admission.key_file import digest_of, make_key
 
 ALICE, BOB = "kestrel-alice", "kestrel-bob"
 QUERY = {"question": "What?"}

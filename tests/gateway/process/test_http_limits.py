@@ -9,8 +9,8 @@ from contextlib import ExitStack, contextmanager
 import pytest
 from gateway_server import FakeUpstream, Running, endless, running
 
-from kestrel_gateway import http_limits
 from kestrel_gateway.health import LIVE, READY
+from kestrel_gateway.process import http_limits
 
 GET = b"GET /livez HTTP/1.1\r\nHost: a\r\n"
 ASKED = GET.replace(b"/livez", b"/v1/models") + b"\r\n"

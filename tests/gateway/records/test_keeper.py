@@ -11,9 +11,9 @@ from starlette.requests import Request
 
 from kestrel_gateway.health import answer_ready
 from kestrel_gateway.house import House
-from kestrel_gateway.keeper import Keeper
-from kestrel_gateway.metrics import Metrics
 from kestrel_gateway.options import GatewayOptions
+from kestrel_gateway.records.keeper import Keeper
+from kestrel_gateway.records.metrics import Metrics
 
 STATUS = {
     "triton": {"restarts": 4, "in_a_row": 4, "is_looping": True, "cause": "the server ended (SIGSEGV)"},

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from starlette.requests import ClientDisconnect
 
-from kestrel_gateway.callers import ByCaller
+from kestrel_gateway.admission.holdings import ByCaller
 from kestrel_gateway.errors import ClientGone, TooManyAtOnce
 
 PLACES = 4  # that a request keeps once its caller has hung up on it

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from kestrel_gateway import engine_metrics
 from kestrel_gateway.app import make_app
-from kestrel_gateway.engine_metrics import EngineMetrics
 from kestrel_gateway.house import House
 from kestrel_gateway.options import GatewayOptions
+from kestrel_gateway.records import engine_metrics
+from kestrel_gateway.records.engine_metrics import EngineMetrics
 
 
 class Nobody:

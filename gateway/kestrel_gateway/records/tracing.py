@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from kestrel_core.protocol.about import own_version
 
 if TYPE_CHECKING:
-    from kestrel_gateway.spans import Spans
+    from kestrel_gateway.records.spans import Spans
 
 ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 SERVICE = "kestrel-gateway"
@@ -37,7 +37,7 @@ def make_spans() -> "Spans | None":
         from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-        from kestrel_gateway.spans import Spans
+        from kestrel_gateway.records.spans import Spans
     except ImportError:
         log.warning("no traces: OpenTelemetry is not installed; pip install 'kestrel-triton[otel]'")
         return None

@@ -9,7 +9,7 @@ import pytest
 from gateway_server import Running, failing, running
 
 from kestrel_core.protocol.errors import EngineFailed
-from kestrel_gateway import tracing
+from kestrel_gateway.records import tracing
 
 export = pytest.importorskip("opentelemetry.sdk.trace.export")
 in_memory = pytest.importorskip("opentelemetry.sdk.trace.export.in_memory_span_exporter")
@@ -23,7 +23,7 @@ Traced = tuple[Running, Callable[[], list[Any]]]
 
 @pytest.fixture
 def traced() -> Iterator[Traced]:
-    from kestrel_gateway.spans import Spans
+    from kestrel_gateway.records.spans import Spans
 
     exporter, provider = in_memory.InMemorySpanExporter(), sdk.TracerProvider()
     provider.add_span_processor(export.SimpleSpanProcessor(exporter))

@@ -6,8 +6,8 @@ import re
 from typing import Any
 
 from kestrel_core.protocol.errors import BadImage, TooLarge
-from kestrel_gateway.fetching import Fetcher
 from kestrel_gateway.options import GatewayOptions
+from kestrel_gateway.reading.fetching import Fetcher
 
 DATA_URL = re.compile(r"data:[\w.+-]*/?[\w.+-]*(;[\w=.+-]+)*;base64,", re.IGNORECASE)
 HOW = "send a data URL (data:image/jpeg;base64,...) or base64 of the file"

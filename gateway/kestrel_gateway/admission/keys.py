@@ -19,11 +19,11 @@ from starlette.datastructures import Headers
 from kestrel_core.protocol.errors import KestrelError
 from kestrel_core.protocol.messages import Request
 from kestrel_core.protocol.names import shown
-from kestrel_gateway.allowance import Allowance
+from kestrel_gateway.admission.allowance import Allowance
+from kestrel_gateway.admission.key_file import USUAL_PRIORITY, Key, digest_of, read_keys
+from kestrel_gateway.admission.tallies import Tallies
 from kestrel_gateway.errors import Busy, Forbidden, RateLimited, TooManyAtOnce, Unauthorized
-from kestrel_gateway.key_file import USUAL_PRIORITY, Key, digest_of, read_keys
-from kestrel_gateway.tallies import Tallies
-from kestrel_gateway.visits import MODEL_READY
+from kestrel_gateway.records.visits import MODEL_READY
 
 log = logging.getLogger("kestrel.gateway")
 

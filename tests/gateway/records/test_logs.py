@@ -7,8 +7,8 @@ from typing import Any
 from gateway_server import failing, running
 
 from kestrel_core.protocol.errors import EngineFailed
-from kestrel_gateway.logs import Alike, Log
-from kestrel_gateway.visits import Visit
+from kestrel_gateway.records.logs import Alike, Log
+from kestrel_gateway.records.visits import Visit
 
 PICTURE = "iVBORw0KGgo="
 

@@ -18,8 +18,8 @@ import pytest
 from gateway_server import running
 
 from kestrel_gateway.errors import FetchFailed
-from kestrel_gateway.fetching import Fetcher, Resolve, is_public
 from kestrel_gateway.options import GatewayOptions
+from kestrel_gateway.reading.fetching import Fetcher, Resolve, is_public
 
 PICTURE = b"\x89PNG" * 1000
 FINE = b"HTTP/1.1 200 OK\r\nContent-Type: image/png\r\n"

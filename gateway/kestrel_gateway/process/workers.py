@@ -23,9 +23,9 @@ from types import FrameType
 
 from kestrel_core.protocol.errors import KestrelError
 from kestrel_core.triton.process import Restarts, ending
-from kestrel_gateway.logs import Log
-from kestrel_gateway.metrics import WORKERS_FOLDER, forget_worker
 from kestrel_gateway.options import GatewayOptions
+from kestrel_gateway.records.logs import Log
+from kestrel_gateway.records.metrics import WORKERS_FOLDER, forget_worker
 
 log = logging.getLogger("kestrel.gateway")
 

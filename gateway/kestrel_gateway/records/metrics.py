@@ -18,7 +18,7 @@ from prometheus_client.multiprocess import MultiProcessCollector, mark_process_d
 from prometheus_client.registry import Collector
 
 from kestrel_core.protocol.messages import Usage
-from kestrel_gateway.visits import Visit
+from kestrel_gateway.records.visits import Visit
 
 PREFIX = "kestrel:"
 WORKERS_FOLDER = "PROMETHEUS_MULTIPROC_DIR"  # prometheus-client reads it when it is imported

@@ -18,7 +18,7 @@ from kestrel_core.protocol.errors import Overloaded
 promql_parser = pytest.importorskip("promql_parser")
 yaml = pytest.importorskip("yaml")
 
-RULES = Path(__file__).parents[2] / "docker/prometheus/rules.yml"
+RULES = Path(__file__).parents[3] / "docker/prometheus/rules.yml"
 # What the public Grafana dashboards of vLLM read.
 OF_VLLM = {
     "vllm:num_requests_running",
@@ -175,8 +175,8 @@ def test_any_of_several_workers_answers_for_all(tmp_path: Path) -> None:
     worker = """
 import os, sys
 from kestrel_core.protocol.messages import Request, Usage
-from kestrel_gateway.metrics import Metrics, forget_worker
-from kestrel_gateway.visits import Visit
+from kestrel_gateway.records.metrics import Metrics, forget_worker
+from kestrel_gateway.records.visits import Visit
 metrics = Metrics()
 visit = Visit("1", "POST", "/v1/query", observers=(metrics,), model="m", outcome="ok", status=200)
 visit.ask(Request("query"))

@@ -19,7 +19,7 @@ from kestrel_core.protocol.errors import KestrelError
 from kestrel_gateway.errors import BadHttp, Full, HeadersTooLarge, SlowSender, TargetTooLong
 from kestrel_gateway.kserve.refusals import refusal_at
 from kestrel_gateway.options import GatewayOptions
-from kestrel_gateway.visits import address_of
+from kestrel_gateway.records.visits import address_of
 
 NUM_SPARE = 16  # connections over the limit, on which health is told and nothing else
 SPARE_HEADER_S = 1.0  # so that nobody keeps those

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from kestrel_gateway.callers import MAX_SHARE, ByCaller
+from kestrel_gateway.admission.holdings import MAX_SHARE, ByCaller
 from kestrel_gateway.errors import Full, TooManyAtOnce
 
 FREE_BYTES = 2**19  # of each request: small ones are let in beside however many large ones

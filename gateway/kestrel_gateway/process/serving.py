@@ -17,19 +17,19 @@ import uvicorn
 import uvloop
 
 from kestrel_core.protocol.errors import KestrelError
+from kestrel_gateway.admission.key_file import read_keys
 from kestrel_gateway.app import make_app
-from kestrel_gateway.drain import Drain
 from kestrel_gateway.health import LIVE, READY
 from kestrel_gateway.house import House
-from kestrel_gateway.http_limits import limited
-from kestrel_gateway.key_file import read_keys
 from kestrel_gateway.kserve.server import listening_grpc
-from kestrel_gateway.logs import Log
 from kestrel_gateway.options import GatewayOptions
-from kestrel_gateway.tracing import make_spans, send_last
+from kestrel_gateway.process.drain import Drain
+from kestrel_gateway.process.http_limits import limited
+from kestrel_gateway.process.workers import run_workers
+from kestrel_gateway.records.logs import Log
+from kestrel_gateway.records.tracing import make_spans, send_last
+from kestrel_gateway.records.visits import Observer
 from kestrel_gateway.upstream.opening import opened
-from kestrel_gateway.visits import Observer
-from kestrel_gateway.workers import run_workers
 
 log = logging.getLogger("kestrel.gateway")
 

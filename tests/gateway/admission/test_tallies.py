@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from kestrel_gateway.tallies import Tallies
+from kestrel_gateway.admission.tallies import Tallies
 
 
 class Clock:
@@ -59,7 +59,7 @@ def test_running_requests_are_counted_until_they_end() -> None:
 def test_a_dead_worker_holds_no_place(tmp_path: Path) -> None:
     path = tmp_path / "tallies"
     script = (
-        "import os, sys; from pathlib import Path; from kestrel_gateway.tallies import Tallies;"
+        "import os, sys; from pathlib import Path; from kestrel_gateway.admission.tallies import Tallies;"
         "it = Tallies(Path(sys.argv[1])); assert it.begin('a', 2) and it.begin('a', 2); os._exit(9)"
     )
     tallies = Tallies(path)
