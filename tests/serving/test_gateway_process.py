@@ -18,7 +18,7 @@ from triton_server import ROOT, until
 
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.triton import deafness, supervisor
-from kestrel_core.triton.gateway import Gateway, gateway_environment, gateway_flags
+from kestrel_core.triton.gateway import MODULE, Gateway, gateway_environment, gateway_flags
 from kestrel_core.triton.installation import Installation
 from kestrel_core.triton.options import ServeOptions
 from kestrel_core.triton.runs import open_run
@@ -283,3 +283,10 @@ def test_every_option_reaches_the_gateway_and_the_secret_only_its_environment() 
     }
     assert gateway_environment({"A": "b"}, "s3cret")["KESTREL_UPSTREAM_SECRET"] == "s3cret"
     assert "KESTREL_UPSTREAM_SECRET" not in gateway_environment({"A": "b"}, None)
+
+
+def test_python_files_of_the_folder_of_the_start_are_not_run(tmp_path: Path) -> None:
+    (tmp_path / "queue.py").write_text("raise SystemExit('a file of the folder was run')")
+    environment = gateway_environment(os.environ, None)
+    ran = subprocess.run([*MODULE, "--help"], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert (ran.returncode, ran.stderr) == (0, "")

@@ -170,7 +170,7 @@ def _check_priority(who: str, asked: int, allowed: tuple[int, int]) -> None:
 
 def is_guarded(path: str) -> bool:
     is_open = path.startswith(OPEN) or MODEL_READY.fullmatch(path) is not None
-    return path.startswith(GUARDED) and not is_open
+    return (path.startswith(GUARDED) or path == "/v2") and not is_open
 
 
 def given_key(headers: Headers) -> bytes:

@@ -1,5 +1,7 @@
 """Errors as Triton's clients know them: a text that begins with a code, or a status of gRPC."""
 
+import re
+
 import grpc  # type: ignore[import-untyped]
 import msgspec
 from starlette.responses import Response
@@ -14,7 +16,7 @@ from kestrel_core.protocol.errors import (
 )
 from kestrel_gateway.errors import HttpError, UnknownModel, refusal
 
-PREFIX = "/v2/"
+PATHS = re.compile(r"/v2(/.*)?", re.DOTALL)
 STREAM = "/generate_stream"
 KEPT = ("retry-after", "allow", "www-authenticate")  # headers of a refusal, whatever its envelope
 
@@ -52,9 +54,9 @@ def grpc_status(error: KestrelError) -> grpc.StatusCode:
 
 
 def refusal_at(path: str, error: KestrelError) -> Response:
-    """The answer to whoever asked at this path: under /v2/ it is Triton's envelope, elsewhere OpenAI's."""
+    """The answer to whoever asked at this path: under /v2 it is Triton's envelope, elsewhere OpenAI's."""
     answer = refusal(error)
-    if not path.startswith(PREFIX):
+    if not PATHS.fullmatch(path):
         return answer
     body = msgspec.json.encode({"error": wire_text(error)})
     kind = "application/json"

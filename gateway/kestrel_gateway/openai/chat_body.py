@@ -39,11 +39,17 @@ class ImagePart(Struct, tag="image_url", tag_field="type"):
     image_url: str | ImageURL
 
 
+class RefusalPart(Struct, tag="refusal", tag_field="type"):
+    """Of an answer that is sent back. It says nothing that is read."""
+
+    refusal: str
+
+
 class Message(Struct, forbid_unknown_fields=True):
     """The last fields are those of an answer that is sent back; what they hold is not read."""
 
     role: Role
-    content: str | list[TextPart | ImagePart] | None = None
+    content: str | list[TextPart | ImagePart | RefusalPart] | None = None
     name: str | None = None
     tool_calls: NoTools | None = None
     function_call: None = None

@@ -1,7 +1,8 @@
 """Slash commands: `/detect {"object": "cat"}` as the user's last text runs that skill.
 
-What comes back is the skill's document as JSON text, coordinates from 0 to 1; for `/caption` and `/query`
-too, so that whoever sends a command can always parse what it gets. A slash and any other word is plain text.
+What comes back is the skill's document as JSON text, coordinates from 0 to 1; for `/caption` too, so that
+whoever sends a command can always parse what it gets. A slash and any other word is plain text, and so is
+`/query`: a question needs no command.
 """
 
 import re
@@ -19,7 +20,8 @@ from kestrel_core.skills.registry import builtin_skills
 from kestrel_gateway.rest import document
 
 SKILLS = builtin_skills()
-COMMAND = re.compile(rf"\s*/({'|'.join(SKILLS.names)})(?![^\s{{])(.*)", re.DOTALL)
+NAMES = "|".join(name for name in SKILLS.names if name != "query")
+COMMAND = re.compile(rf"\s*/({NAMES})(?![^\s{{])(.*)", re.DOTALL)
 OF_THE_ANSWER = ("request_id", "finish_reason", "metrics", "logprobs")  # not of the skill's document
 
 

@@ -22,7 +22,8 @@ async def show_model(house: House, http: HttpRequest) -> Response:
     name = http.path_params["id"]
     with blaming("model"):
         adapter = house.adapter_of(name)
-        if adapter is not None and adapter not in _adapters(house, http):
+        is_named = name != "" and not name.endswith("/")
+        if not is_named or (adapter is not None and adapter not in _adapters(house, http)):
             raise UnknownModel(f'there is no model "{shown(name)}"; this server has {house.model}')
     return _json(_card(house, name))
 

@@ -19,7 +19,7 @@ from kestrel_core.protocol.errors import KestrelError
 from kestrel_gateway.errors import BadHttp, Full, HeadersTooLarge, SlowSender, TargetTooLong
 from kestrel_gateway.kserve.refusals import refusal_at
 from kestrel_gateway.options import GatewayOptions
-from kestrel_gateway.records.visits import address_of
+from kestrel_gateway.records.visits import address_of, request_id_of
 
 NUM_SPARE = 16  # connections over the limit, on which health is told and nothing else
 SPARE_HEADER_S = 1.0  # so that nobody keeps those
@@ -249,9 +249,11 @@ class LimitedProtocol(HttpToolsProtocol):
             self.cycle.message_event.set()
         self.has_read_all = False
         answer = refusal_at(self._path, error)
+        answer.headers["x-request-id"] = request_id_of(Headers(raw=self.headers or []))
         lines = [STATUS_LINE[error.status], b"connection: close\r\n"]
         lines += [name + b": " + value + b"\r\n" for name, value in answer.raw_headers]
-        self.transport.write(b"".join([*lines, b"\r\n", bytes(answer.body)]))
+        body = b"" if self.parser.get_method() == b"HEAD" else bytes(answer.body)
+        self.transport.write(b"".join([*lines, b"\r\n", body]))
         self.transport.close()
 
 

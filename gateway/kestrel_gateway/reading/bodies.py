@@ -101,8 +101,26 @@ def decode_json(data: bytes, num_values: int, max_values: int) -> Any:
         raise InvalidRequest(f"the body is not JSON: {shown(str(error))}") from None
 
 
-class InMemoryParser(MultiPartParser):
+class FormParser(MultiPartParser):
+    """Takes forms that are whole, with texts in UTF-8. Starlette alone leaves out a last part that does not
+    end, and reads other texts as Latin-1.
+    """
+
     spool_max_size = 2**40  # the body is in memory already; no file of it on a disk
+    is_whole = False  # until its last boundary
+
+    def on_part_end(self) -> None:
+        part = self._current_part
+        if part.file is not None:
+            super().on_part_end()
+            return
+        try:
+            self.items.append((part.field_name, part.data.decode()))
+        except UnicodeDecodeError:
+            raise MultiPartException(f"{part.field_name} is not UTF-8 text") from None
+
+    def on_end(self) -> None:
+        self.is_whole = True
 
 
 async def read_form(request: Request, options: GatewayOptions) -> Body:
@@ -112,7 +130,7 @@ async def read_form(request: Request, options: GatewayOptions) -> Body:
     if charset not in (b"utf-8", b"utf8", b"us-ascii"):  # some that Python knows take time squared
         raise UnsupportedMedia(f'the form\'s charset is "{shown(charset.decode("latin-1"))}"; send UTF-8')
     data = await read_bytes(request, options)
-    parser = InMemoryParser(
+    parser = FormParser(
         Headers({"content-type": request.headers["content-type"]}),
         _slices(data),
         max_files=MAX_FILES,
@@ -128,6 +146,8 @@ async def read_form(request: Request, options: GatewayOptions) -> Body:
         raise InvalidRequest("the form takes too long to read; is its boundary in its files too?") from None
     fields: Body = {}
     try:
+        if not parser.is_whole:
+            raise InvalidRequest("the form ends before its last boundary; send all of it")
         for name, value in form.multi_items():
             if name in fields:
                 raise InvalidRequest(f"{shown(name)} is given twice")

@@ -105,9 +105,9 @@ def begin_visit(
     headers: Headers, method: str, path: str, host: str, observers: Sequence[Observer] = ()
 ) -> Visit:
     """`host`: the address that the request comes from; empty if it is not known."""
-    given, traceparent = headers.get("x-request-id", ""), parse_traceparent(headers.get("traceparent", ""))
+    traceparent = parse_traceparent(headers.get("traceparent", ""))
     visit = Visit(
-        request_id=given if REQUEST_ID.fullmatch(given) else secrets.token_hex(12),
+        request_id=request_id_of(headers),
         method=method,
         path=path,
         traceparent=traceparent,
@@ -118,6 +118,12 @@ def begin_visit(
     for observer in observers:
         observer.began(visit)
     return visit
+
+
+def request_id_of(headers: Headers) -> str:
+    """The caller's own, or a new one."""
+    given = headers.get("x-request-id", "")
+    return given if REQUEST_ID.fullmatch(given) else secrets.token_hex(12)
 
 
 @lru_cache(1024)

@@ -80,6 +80,12 @@ def test_nobody_without_a_key_gets_in(
     assert gateway.upstream.asked == []
 
 
+@pytest.mark.parametrize("path", ["/v2", "/v2/", "/v2/models/moondream"])
+def test_what_a_server_says_of_itself_needs_a_key(gateway: Running, path: str) -> None:
+    status, answer, _ = gateway.get(path)
+    assert status == 401 and "needs a key" in answer["error"]  # Triton's envelope
+
+
 @pytest.mark.parametrize("path", ["/livez", "/healthz", "/readyz", "/v1/health/live", "/v2/health/ready"])
 def test_health_needs_no_key(gateway: Running, path: str) -> None:
     assert gateway.get(path)[0] == 200

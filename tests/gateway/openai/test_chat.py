@@ -102,6 +102,18 @@ def test_a_bare_address_and_several_turns_are_taken(gateway: Running) -> None:
     assert asked.arguments["question"] == "Be brief.\n\nAssistant: A dog.\n\nWhich breed?"
 
 
+def test_what_was_refused_before_may_be_sent_back(gateway: Running) -> None:
+    refused = {"role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]}
+    messages = [
+        {"role": "user", "content": "Who is this?"},
+        refused,
+        {"role": "user", "content": "And this?"},
+    ]
+    status, answer, _ = gateway.post(CHAT, {"model": "moondream", "messages": messages})
+    assert status == 200, answer
+    assert "No." not in gateway.upstream.asked[0].arguments["question"]
+
+
 def test_a_stream_begins_with_the_role_and_ends_with_done(gateway: Running) -> None:
     events = gateway.events(CHAT, chat(stream=True), x_request_id="s")
     assert events.pop() == "[DONE]"

@@ -34,6 +34,12 @@ def test_the_list_holds_the_served_model(gateway: Running) -> None:
     assert (type(model["created"]), model["max_model_len"]) == (int, 2048)
 
 
+@pytest.mark.parametrize("name", ["", "moondream/", "moondream-tiny/", "nothing", "moondream/nothing"])
+def test_what_is_not_listed_is_not_found(gateway: Running, name: str) -> None:
+    status, answer, _ = gateway.get(f"/v1/models/{name}")
+    assert (status, answer["error"]["code"], answer["error"]["param"]) == (404, "model_not_found", "model")
+
+
 @pytest.mark.parametrize("name", ["moondream-tiny", "moondream"])
 def test_the_model_is_shown_by_its_name_and_by_its_alias(gateway: Running, name: str) -> None:
     status, model, _ = gateway.get(f"/v1/models/{name}")

@@ -1,6 +1,7 @@
 """What comes before a request: connections, headers and bytes that are no HTTP, each within its limit."""
 
 import json
+import re
 import socket
 import threading
 from collections.abc import Iterator
@@ -87,6 +88,19 @@ def test_a_head_over_its_limits_is_refused_in_the_envelope(
     gateway: Running, pieces: tuple[bytes, ...], status: int, code: str
 ) -> None:
     assert refusal(spoken(gateway, *pieces)) == (status, code)
+
+
+def test_a_refusal_has_the_id_of_its_request(gateway: Running) -> None:
+    large = b"a: " + b"v" * 65_536 + b"\r\n\r\n"
+    assert b"\r\nx-request-id: mine-1\r\n" in spoken(gateway, GET + b"X-Request-Id: mine-1\r\n" + large)
+    for given in (b"", b"X-Request-Id: two words\r\n"):
+        head = spoken(gateway, GET + given + large).partition(b"\r\n\r\n")[0]
+        assert re.search(rb"\r\nx-request-id: [0-9a-f]{24}(\r\n|$)", head), head
+
+
+def test_a_refused_head_has_no_body(gateway: Running) -> None:
+    head, _, body = spoken(gateway, b"HEAD /" + b"a" * 9000 + b" HTTP/1.1\r\n\r\n").partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 414 ") and body == b""
 
 
 @pytest.mark.parametrize("pieces", [(), (b"\r\n",)])

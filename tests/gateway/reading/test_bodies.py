@@ -175,6 +175,10 @@ def test_the_values_of_a_slash_command_are_bounded_too(gateway: Running) -> None
         (form(('name="a"', b"1"), ('name="a"', b"2")), "multipart/form-data; boundary=x"),
         (form(('name="settings"', b"[" * 1_000_000)), "multipart/form-data; boundary=x"),
         (form(('name="settings"', b"[" + b"0," * 500_000 + b"0]")), "multipart/form-data; boundary=x"),
+        (
+            form(('name="question"', b"\xff\xfe"), ('name="image"; filename="a"', b"a")),
+            "multipart/form-data; boundary=x",
+        ),
         (form(('name="a"', b"a")), "multipart/form-data"),
         (form(('name="a"', b"a")), "multipart/form-data; boundary=" + "y" * 300),
         (form(('name="a"', b"a")), "multipart/form-data; boundary=y"),
@@ -186,6 +190,28 @@ def test_a_form_that_cannot_be_read_is_refused(gateway: Running, data: bytes, co
     status, answer, _ = gateway.ask("POST", "/v1/caption", data, {"Content-Type": content_type})
     assert (status, answer["error"]["code"]) == (400, "invalid_request")
     assert gateway.upstream.asked == []
+
+
+@pytest.mark.parametrize("lost", [1, 4, 5, 7, 12])
+def test_a_form_that_was_cut_off_is_refused_and_not_answered_in_part(gateway: Running, lost: int) -> None:
+    gateway.upstream.asked.clear()
+    data = form(('name="image"; filename="a"', b"picture"), ('name="adapter"', b"french"))
+    kind = {"Content-Type": "multipart/form-data; boundary=x"}
+    assert data.endswith(b"french\r\n--x--\r\n")
+    cut = data[: -2 - lost]  # behind the last boundary anything may come, and nothing
+    for given, said in ((cut, "last boundary"), (b"", "last boundary")):
+        status, answer, _ = gateway.ask("POST", "/v1/caption", given, kind)
+        assert (status, said in answer["error"]["message"]) == (400, True), answer
+    assert gateway.upstream.asked == []
+    assert gateway.ask("POST", "/v1/caption", data[:-2], kind)[0] == 200
+    assert gateway.upstream.asked[0].settings.adapter == "french"
+
+
+def test_texts_of_a_form_are_utf8_whatever_they_call_themselves(gateway: Running) -> None:
+    gateway.upstream.asked.clear()
+    kind = {"Content-Type": "multipart/form-data; boundary=x; charset=us-ascii"}
+    assert gateway.ask("POST", "/v1/query", form(('name="question"', "Où?".encode())), kind)[0] == 200
+    assert gateway.upstream.asked[0].arguments == {"question": "Où?"}
 
 
 def test_a_form_in_another_charset_is_refused(gateway: Running) -> None:
