@@ -33,12 +33,8 @@ PACKAGES = (  # those of the extra `gateway` beside its own
     "limits",
     "h11",
 )
-MODULE = (
-    sys.executable,
-    "-P",
-    "-m",
-    "kestrel_gateway",
-)  # -P: a dis.py in the folder of the start is not ours
+# -P: a dis.py in the folder of the start is not Python's own, and must not be run for it.
+MODULE = (sys.executable, "-P", "-m", "kestrel_gateway")
 START_TIMEOUT_S = 1.0  # while it starts, all others wait for it that long
 IN_ORDER = (0, -signal.SIGTERM)  # a server of uvicorn's finishes its requests, then lets the signal end it
 

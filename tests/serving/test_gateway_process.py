@@ -286,7 +286,7 @@ def test_every_option_reaches_the_gateway_and_the_secret_only_its_environment() 
 
 
 def test_python_files_of_the_folder_of_the_start_are_not_run(tmp_path: Path) -> None:
-    (tmp_path / "queue.py").write_text("raise SystemExit('a file of the folder was run')")
+    (tmp_path / "dis.py").write_text("raise SystemExit('a file of the folder was run')")
     environment = gateway_environment(os.environ, None)
     ran = subprocess.run([*MODULE, "--help"], cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert (ran.returncode, ran.stderr) == (0, "")
