@@ -1,6 +1,7 @@
 """`kestrel parity DIR`: a golden folder, stage by stage, against the tolerances its README gives."""
 
 import json
+import shlex
 from contextlib import nullcontext
 from pathlib import Path
 from types import ModuleType
@@ -54,6 +55,7 @@ def parity(options: ParityOptions, engine: RuntimeConfig, console: Console) -> b
     """
     folder, exact = options.folder, options.dtype == "float32"
     layout = _layout(folder)
+    _refuse_packed(folder)
     _refuse_damaged(folder)
     with loading(console) as progress:
         device, dtype = parse_device(options.device), DTYPES[options.dtype]
@@ -111,6 +113,15 @@ def _layout(folder: Path) -> ModuleType:
     if (folder / "runs.json").is_file():
         return md3
     raise BadCheckpoint(f"{folder} has neither expected.json nor runs.json, so no golden values")
+
+
+def _refuse_packed(folder: Path) -> None:
+    """tests/golden keeps its checkpoints packed; other safetensors beside them would be taken for one."""
+    checkpoint = folder / "model.safetensors"
+    packed = checkpoint.with_name(f"{checkpoint.name}.xz")
+    if packed.is_file() and not checkpoint.is_file():
+        command = f"xz -dk {shlex.quote(str(folder))}/*.xz"
+        raise BadCheckpoint(f"{packed} is packed; unpack what the folder holds: {command}")
 
 
 def _refuse_damaged(folder: Path) -> None:
