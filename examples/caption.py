@@ -5,12 +5,11 @@
 The bundled model knows drawings; KESTREL_MODEL=moondream2 KESTREL_DEVICE=cuda is for photographs.
 """
 
+import argparse
 import asyncio
 import os
-import sys
-from pathlib import Path
 
-from kestrel_core import InferenceEngine, RuntimeConfig
+from kestrel_core import InferenceEngine, KestrelError, RuntimeConfig
 
 BUNDLED = {"KESTREL_MODEL": "moondream-tiny", "KESTREL_DEVICE": "cpu"}  # unless told otherwise
 
@@ -18,7 +17,7 @@ BUNDLED = {"KESTREL_MODEL": "moondream-tiny", "KESTREL_DEVICE": "cpu"}  # unless
 async def main(picture: str, length: str = "normal") -> None:
     engine = await InferenceEngine.create(RuntimeConfig.from_environment({**BUNDLED, **os.environ}))
     try:
-        stream = await engine.caption(Path(picture).read_bytes(), length, stream=True)
+        stream = await engine.caption(picture, length, stream=True)
         async for chunk in stream:
             print(chunk.text, end="", flush=True)
         result = await stream.result()
@@ -28,6 +27,11 @@ async def main(picture: str, length: str = "normal") -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        sys.exit(f"usage: {sys.argv[0]} PICTURE [short|normal|long]")
-    asyncio.run(main(*sys.argv[1:]))
+    command = argparse.ArgumentParser()
+    command.add_argument("picture", metavar="PICTURE")
+    command.add_argument("length", nargs="?", choices=("short", "normal", "long"), default="normal")
+    given = command.parse_args()
+    try:
+        asyncio.run(main(given.picture, given.length))
+    except KestrelError as error:
+        command.error(str(error))

@@ -12,14 +12,15 @@ A skill says what it takes, how to ask and how to read. An argument that has a t
 comes in that; all others (`least` here) come in ARGUMENTS, a JSON object.
 """
 
+import argparse
 import asyncio
 import os
-import sys
 from typing import Any
 
-from kestrel_core import Argument, InferenceEngine, Language, Request, RuntimeConfig, builtin_skills
+from kestrel_core import Argument, InferenceEngine, KestrelError, Language, Request, RuntimeConfig
 from kestrel_core.loop.sequence import Reply
 from kestrel_core.skills.arguments import takes
+from kestrel_core.skills.registry import builtin_skills
 from kestrel_core.skills.spatial import ObjectsReply, PointSkill
 
 BUNDLED = {"KESTREL_MODEL": "moondream-tiny", "KESTREL_DEVICE": "cpu"}  # unless told otherwise
@@ -62,6 +63,11 @@ async def main(picture: str, *objects: str) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 3:
-        sys.exit(f"usage: {sys.argv[0]} PICTURE OBJECT ...")
-    asyncio.run(main(*sys.argv[1:]))
+    command = argparse.ArgumentParser()
+    command.add_argument("picture", metavar="PICTURE")
+    command.add_argument("objects", nargs="+", metavar="OBJECT")
+    given = command.parse_args()
+    try:
+        asyncio.run(main(given.picture, *given.objects))
+    except KestrelError as error:
+        command.error(str(error))

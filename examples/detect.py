@@ -5,12 +5,11 @@
 The bundled model knows drawings; KESTREL_MODEL=moondream2 KESTREL_DEVICE=cuda is for photographs.
 """
 
+import argparse
 import asyncio
 import os
-import sys
-from pathlib import Path
 
-from kestrel_core import InferenceEngine, RuntimeConfig
+from kestrel_core import InferenceEngine, KestrelError, RuntimeConfig
 
 BUNDLED = {"KESTREL_MODEL": "moondream-tiny", "KESTREL_DEVICE": "cpu"}  # unless told otherwise
 
@@ -18,7 +17,7 @@ BUNDLED = {"KESTREL_MODEL": "moondream-tiny", "KESTREL_DEVICE": "cpu"}  # unless
 async def main(picture: str, thing: str) -> None:
     engine = await InferenceEngine.create(RuntimeConfig.from_environment({**BUNDLED, **os.environ}))
     try:
-        result = await engine.detect(Path(picture).read_bytes(), thing, max_objects=20)
+        result = await engine.detect(picture, thing, max_objects=20)
         boxes = result.output["objects"]
         print(f"{len(boxes)} x {thing}")
         for box in boxes:
@@ -28,6 +27,11 @@ async def main(picture: str, thing: str) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 3:
-        sys.exit(f"usage: {sys.argv[0]} PICTURE OBJECT")
-    asyncio.run(main(*sys.argv[1:]))
+    command = argparse.ArgumentParser()
+    command.add_argument("picture", metavar="PICTURE")
+    command.add_argument("thing", metavar="OBJECT")
+    given = command.parse_args()
+    try:
+        asyncio.run(main(given.picture, given.thing))
+    except KestrelError as error:
+        command.error(str(error))

@@ -6,21 +6,19 @@ Every option of the engine is a KESTREL_* variable. Without any, the bundled mod
 knows drawings; KESTREL_MODEL=moondream2 KESTREL_DEVICE=cuda is for photographs.
 """
 
+import argparse
 import asyncio
 import os
-import sys
-from pathlib import Path
 
-from kestrel_core import InferenceEngine, RuntimeConfig
+from kestrel_core import InferenceEngine, KestrelError, RuntimeConfig
 
 BUNDLED = {"KESTREL_MODEL": "moondream-tiny", "KESTREL_DEVICE": "cpu"}  # unless told otherwise
 
 
 async def main(picture: str, *questions: str) -> None:
-    image = Path(picture).read_bytes()
     engine = await InferenceEngine.create(RuntimeConfig.from_environment({**BUNDLED, **os.environ}))
     try:
-        answers = [engine.query(image, question, max_tokens=256) for question in questions]
+        answers = [engine.query(picture, question, max_tokens=256) for question in questions]
         for question, result in zip(questions, await asyncio.gather(*answers), strict=True):
             print(f"{question}\n  {result.text}")
             print(f"  {result.metrics.output_tokens} tokens, {result.metrics.cached_tokens} from the cache")
@@ -29,6 +27,11 @@ async def main(picture: str, *questions: str) -> None:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 3:
-        sys.exit(f"usage: {sys.argv[0]} PICTURE QUESTION ...")
-    asyncio.run(main(*sys.argv[1:]))
+    command = argparse.ArgumentParser()
+    command.add_argument("picture", metavar="PICTURE")
+    command.add_argument("questions", nargs="+", metavar="QUESTION")
+    given = command.parse_args()
+    try:
+        asyncio.run(main(given.picture, *given.questions))
+    except KestrelError as error:
+        command.error(str(error))

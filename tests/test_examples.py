@@ -4,6 +4,7 @@ import asyncio
 import re
 import runpy
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +46,44 @@ def test_an_example_runs(
     assert re.fullmatch(printed, capsys.readouterr().out, re.DOTALL)
 
 
-@pytest.mark.parametrize("name", sorted(path.stem for path in EXAMPLES.glob("*.py")))
-def test_an_example_without_arguments_says_how_it_is_used(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "argv", [f"{name}.py"])
-    with pytest.raises(SystemExit, match=rf"^usage: .*{name}\.py PICTURE"):
-        runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
+@pytest.fixture
+def started(
+    model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[object, str, str]]:
+    """Runs an example as the shell does; gives its exit code, and what it wrote to stdout and to stderr."""
+    monkeypatch.setenv("KESTREL_MODEL_PATH", str(model))
+    monkeypatch.setenv("KESTREL_DEVICE", "cpu")
+
+    def start(name: str, *arguments: str) -> tuple[object, str, str]:
+        monkeypatch.setattr(sys, "argv", [f"{name}.py", *arguments])
+        with pytest.raises(SystemExit) as stop:
+            runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
+        return stop.value.code, *capsys.readouterr()
+
+    return start
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_an_example_says_how_it_is_used(name: str, started: Callable[..., tuple[object, str, str]]) -> None:
+    code, printed, _ = started(name, "--help")
+    assert code == 0 and printed.startswith(f"usage: {name}.py [-h] PICTURE")
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "said"),
+    [
+        *((name, (), "required: PICTURE") for name in sorted(CASES)),
+        *((name, ("nowhere.png", *CASES[name][0]), "cannot be read") for name in sorted(CASES)),
+        *((name, ("a.png", "cat", "dog"), "unrecognized arguments: dog") for name in ("detect", "point")),
+        ("caption", ("a.png", "short", "long"), "unrecognized arguments: long"),
+        ("caption", ("a.png", "medium"), "invalid choice: 'medium'"),
+        ("query", (str(EXAMPLES.parent / "client/samples/shapes.png"), ""), "QUESTION is empty"),
+    ],
+)
+def test_an_example_refuses_in_one_sentence(
+    name: str, arguments: tuple[str, ...], said: str, started: Callable[..., tuple[object, str, str]]
+) -> None:
+    code, printed, refusal = started(name, *arguments)
+    usage, sentence = refusal.splitlines()
+    assert (code, printed) == (2, "") and usage.startswith(f"usage: {name}.py ")
+    assert sentence.startswith(f"{name}.py: error: ") and said in sentence
