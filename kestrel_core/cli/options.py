@@ -1,7 +1,7 @@
 """Options that several commands have: those of the engine, which are the fields of `RuntimeConfig`."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
@@ -11,13 +11,19 @@ if TYPE_CHECKING:
     Commands = argparse._SubParsersAction[argparse.ArgumentParser]  # which has no public name
 
 
-def add_engine_options(command: argparse.ArgumentParser, only: Sequence[str] = ()) -> None:
-    """All fields of `RuntimeConfig`, or `only` these. Called last, so that a command's own come first."""
+def add_engine_options(
+    command: argparse.ArgumentParser, only: Sequence[str] = (), defaults: Mapping[str, str] | None = None
+) -> None:
+    """All fields of `RuntimeConfig`, or `only` these. Called last, so that a command's own come first.
+
+    `defaults` are what the help says by field, where the command takes something else than the field has.
+    """
     group = command.add_argument_group("options of the engine")
     for field in fields(RuntimeConfig):
         if only and field.name not in only:
             continue
         name = field.name if field.name != "seed" else "weights_seed"  # an answer has a seed as well
+        default = (defaults or {}).get(field.name, field.default)
         is_switch = isinstance(field.default, bool)  # its name alone means yes
         group.add_argument(
             f"--{name.replace('_', '-')}",
@@ -25,8 +31,7 @@ def add_engine_options(command: argparse.ArgumentParser, only: Sequence[str] = (
             metavar="VALUE",
             nargs="?" if is_switch else None,
             const="true" if is_switch else None,
-            help=field.metadata["meaning"]
-            + (f" (default: {field.default})" if field.default is not None else ""),
+            help=field.metadata["meaning"] + (f" (default: {default})" if default is not None else ""),
         )
 
 

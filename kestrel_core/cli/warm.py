@@ -21,7 +21,7 @@ def add(commands: "Commands") -> None:
         "Give it the options that the server has: the model, its dtype, --adapters if there are any, and the "
         "--cache-folder, which a volume or an image can carry to other machines with the same GPU.",
     )
-    add_engine_options(warm)
+    add_engine_options(warm, defaults={"weights": "random"})
     warm.set_defaults(run=_warm, engine_weights="random")
 
 

@@ -9,12 +9,28 @@ import pytest
 
 from kestrel_core.cli.main import main, make_parser
 from kestrel_core.config import RuntimeConfig
+from kestrel_core.intake.models import DEMO
 from kestrel_tools import commands as tools
+
+ENGINE = {f"engine_{field.name}": field for field in dataclasses.fields(RuntimeConfig)}
 
 
 def commands() -> dict[str, argparse.ArgumentParser]:
     [found] = [a for a in make_parser()._actions if isinstance(a, argparse._SubParsersAction)]
     return dict(found.choices)
+
+
+def with_engine_options() -> dict[str, argparse.ArgumentParser]:
+    """Every command and every part of one that has options of the engine, by its words."""
+    found, waiting = {}, dict(commands())
+    while waiting:
+        name, parser = waiting.popitem()
+        for action in parser._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                waiting |= {f"{name} {part}": one for part, one in action.choices.items()}
+        if any(action.dest in ENGINE for action in parser._actions):
+            found[name] = parser
+    return dict(sorted(found.items()))
 
 
 def stopped(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[object, str, str]:
@@ -79,6 +95,20 @@ def test_every_option_of_the_engine_comes_after_the_commands_own(command: str) -
     assert are_the_engines == sorted(are_the_engines)
     engine = {action.dest.removeprefix("engine_") for action in actions if action.dest.startswith("engine_")}
     assert engine == {field.name for field in dataclasses.fields(RuntimeConfig)}
+
+
+@pytest.mark.parametrize("command", with_engine_options())
+def test_the_default_of_an_engines_option_is_the_commands_own(command: str) -> None:
+    parser = with_engine_options()[command]
+    late = {"engine_model": DEMO, "engine_device": "cuda where there is a GPU, else cpu"}  # as it looks first
+    for action in parser._actions:
+        if action.dest in ENGINE:
+            field, own = ENGINE[action.dest], parser.get_default(action.dest)
+            default = field.default if own is None else own
+            if command == "doctor":
+                default = late.get(action.dest, default)
+            told = f" (default: {default})" if default is not None else ""
+            assert action.help == field.metadata["meaning"] + told
 
 
 @pytest.mark.parametrize("command", ["serve", "schedule"])

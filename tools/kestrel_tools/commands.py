@@ -13,7 +13,7 @@ from rich.console import Console
 
 from kestrel_core.cli import main as command_line
 from kestrel_core.cli.options import add_engine_options, engine_config, engine_options
-from kestrel_core.config import RuntimeConfig
+from kestrel_core.config import RuntimeConfig, variable
 from kestrel_core.intake.models import DEMO
 from kestrel_tools.asked.options import AskedOptions
 from kestrel_tools.bench.options import add_parts
@@ -50,7 +50,7 @@ TRAINING_READS = (
     "max_image_bytes",
     "max_image_pixels",
 )
-DOCTOR_CHOOSES = ("model", "model_path", "device")  # where nobody says
+DOCTOR_CHOOSES = {"model": DEMO, "device": "cuda where there is a GPU, else cpu"}  # where nobody says
 
 
 def add_parity(commands: "Commands") -> None:
@@ -110,7 +110,8 @@ def _eval_scenes(options: argparse.Namespace, console: Console) -> int:
 
 
 def add_doctor(commands: "Commands") -> None:
-    add_engine_options(add_command(commands, "doctor", _doctor, DoctorOptions))
+    command = add_command(commands, "doctor", _doctor, DoctorOptions)
+    add_engine_options(command, defaults=DOCTOR_CHOOSES)
 
 
 def _doctor(options: argparse.Namespace, console: Console) -> int:
@@ -118,7 +119,7 @@ def _doctor(options: argparse.Namespace, console: Console) -> int:
 
     said = engine_options(options)
     model, model_path, device = (
-        name in said or bool(os.environ.get(f"KESTREL_{name.upper()}")) for name in DOCTOR_CHOOSES
+        name in said or bool(os.environ.get(variable(name))) for name in ("model", "model_path", "device")
     )
     chosen, config = read_options(DoctorOptions, options), engine_config(options)
     if not model and not model_path:

@@ -369,7 +369,7 @@ def add_parts(parts: "Commands") -> None:
             add_command(parts, name, _run, *kinds).set_defaults(part=name)
             continue
         command = add_command(parts, name, _run, *kinds, Result, more=RANDOM)
-        add_engine_options(command)
+        add_engine_options(command, defaults={"weights": "random"})
         command.set_defaults(part=name, engine_weights="random")
     add_command(parts, "report", _report, Report)
 
