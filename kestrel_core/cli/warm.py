@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from kestrel_core.cli.options import add_engine_options, engine_config
-from kestrel_core.protocol.errors import InvalidRequest
+from kestrel_core.protocol.errors import BadCheckpoint, InvalidRequest
 
 if TYPE_CHECKING:
     from kestrel_core.cli.options import Commands
@@ -26,9 +26,16 @@ def add(commands: "Commands") -> None:
 
 
 def _warm(options: argparse.Namespace, console: Console) -> int:
-    from kestrel_core.build import build_engine
+    from kestrel_core.build import build_engine, parse_device
 
     config = replace(engine_config(options), quick_start=False)  # all graphs, and so all kernels
+    try:
+        parse_device("cuda")
+    except BadCheckpoint:  # its advice is to use a CPU, for which there is nothing to compile
+        raise InvalidRequest(
+            "there is no NVIDIA GPU here that torch can use; kernels are compiled on a machine that has one, "
+            "and a CPU needs none"
+        ) from None
     if not config.device.startswith("cuda"):
         raise InvalidRequest(
             f"there is nothing to compile for the device {config.device}; use cuda or cuda:N"
