@@ -6,12 +6,16 @@ what comes out. Lines that cannot be run inside a test are left out by `LEFT_OUT
 it.
 """
 
+import argparse
 import ast
 import asyncio
+import contextlib
 import importlib.util
+import io
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,6 +23,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from kestrel_core.cli.main import make_parser
+from kestrel_core.cli.options import engine_options
+from kestrel_core.config import RuntimeConfig
 
 ROOT = Path(__file__).parents[1]
 PAGES = (
@@ -30,15 +38,25 @@ PAGES = (
     "docs/operations.md",
     "docs/attacks.md",
     "docs/adapters.md",
+    "docs/openai.md",
     "docs/quantize.md",
     "docs/performance.md",
     "docs/performance-log.md",
     "SECURITY.md",
     "client/README.md",
     "docker/README.md",
+    "examples/french_adapter/README.md",
+    "examples/train_tiny/README.md",
+    "kestrel_core/bundled/moondream-tiny/README.md",
+    "tests/asked/README.md",
+    "tests/asked/others/README.md",
+    "tests/golden/README.md",
 )
 RUN = ("README.md", "docs/interface.md", "client/README.md")
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^ *```.*?^ *```|(?:^    [^\n]*\n)+", re.MULTILINE | re.DOTALL)  # fenced or indented
+COMMAND = re.compile(r"(?:^|[\s/])kestrel ([a-z-].*)", re.MULTILINE)
+COMMAND_IN_TEXT = re.compile(r"`(?:\.venv/bin/)?kestrel\s+([a-z-][^`]*)`")
 LEFT_OUT = {
     "make ": "runs this very test, or the server that is here already",
     "kestrel serve": "the server that is here already",
@@ -143,6 +161,50 @@ def test_json_that_a_page_shows_is_json(page: str) -> None:
                 json.loads(text)
             except ValueError:  # a line each
                 [json.loads(line) for line in text.splitlines()]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_command_in_a_block_is_taken_by_the_command_line(page: str) -> None:
+    for block in BLOCK.findall((ROOT / page).read_text()):
+        for line in COMMAND.findall(block.replace("\\\n", " ")):
+            for command in commands(line):
+                RuntimeConfig.from_strings(engine_options(parsed(command)))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_command_in_a_text_names_what_there_is(page: str) -> None:
+    for text in COMMAND_IN_TEXT.findall(BLOCK.sub("", (ROOT / page).read_text())):
+        for command in commands(text):
+            try:
+                parsed(command)
+            except ValueError as error:  # in a text much is left out, or is a placeholder
+                assert not re.search("unrecognized|invalid choice", str(error)), error
+
+
+def commands(line: str) -> Iterator[list[str]]:
+    """The arguments of each `kestrel` of a line of the shell; the line begins behind the first of them."""
+    lexer = shlex.shlex(line, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True  # punctuation still ends a command
+    arguments = ["kestrel"]
+    for word in [*lexer, ";"]:
+        if set(word) <= set(";&|<>()"):
+            if arguments and arguments[0].endswith("kestrel"):
+                image = arguments[:2] == ["kestrel", "kestrel"]  # what `docker run` starts, by the command
+                yield arguments[2 if image else 1 :]
+            arguments = []
+        else:
+            arguments.append(word)
+
+
+def parsed(arguments: list[str]) -> argparse.Namespace:
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
+            return make_parser().parse_args(arguments)
+    except SystemExit as stop:
+        if stop.code:
+            raise ValueError(f"{arguments}: {said.getvalue().splitlines()[-1]}") from None
+        return argparse.Namespace()  # of --help and --version
 
 
 def test_every_make_target_the_readme_shows_exists() -> None:
