@@ -2,7 +2,6 @@
 
 import logging
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -33,7 +32,7 @@ from kestrel_core.loop.step_loop import StepLoop
 from kestrel_core.moondream.checkpoint.weights import load_config
 from kestrel_core.moondream.config import MOONDREAM2, MoondreamConfig
 from kestrel_core.moondream.loading import DTYPES as DTYPES
-from kestrel_core.moondream.loading import load_network, loaded_as, parse_dtype, random_network
+from kestrel_core.moondream.loading import Progress, load_network, loaded_as, parse_dtype, random_network
 from kestrel_core.moondream.loading import parse_device as parse_device
 from kestrel_core.moondream.lora import Stacks
 from kestrel_core.moondream.model import Moondream
@@ -63,10 +62,9 @@ from kestrel_core.scheduler.prefix_cache import PrefixCache
 from kestrel_core.scheduler.scheduler import Limits, Scheduler
 from kestrel_core.skills.registry import SkillRegistry, installed_skills
 from kestrel_core.skills.spec import Language
+from kestrel_core.wanted import Wanted
 
 log = logging.getLogger("kestrel")
-
-Progress = Callable[[int, int], None]
 
 LOADING_THREADS = 6  # each fills buffers at some 8 GB/s; more than PCIe takes is for nothing
 
@@ -94,18 +92,19 @@ def build_engine(
 ) -> Engine:
     """Load the model, warm it up and start the engine's thread.
 
-    `progress` is told how far loading is, `warming` how far the warm-up is. With an `api_key` Moondream is
-    asked for the adapters that it hosts.
+    `progress` is told how far loading is, `warming` how far the warm-up is; what they raise ends the build.
+    With an `api_key` Moondream is asked for the adapters that it hosts.
     """
+    wanted = Wanted(progress)
 
     def build() -> Engine:
         timeline = Timeline()
-        model = open_model(config, progress, timeline)
+        model = open_model(config, wanted, timeline)
         engine = start_engine(model, config, skills, warming, api_key, timeline)
         log.info("ready after %s", timeline)
         return engine
 
-    return in_a_thread_that_ends(build) if config.device == "cpu" else build()
+    return in_a_thread_that_ends(build, wanted.leave) if config.device == "cpu" else build()
 
 
 def start_engine(
@@ -338,14 +337,12 @@ def _load(
 ) -> LoadedModel:
     known = MODELS.get(config.model)
     tokenizer = Path(config.tokenizer_path) if config.tokenizer_path else None
-    if config.model_path is not None:
-        if config.weights == "random":
-            return _random_model(
-                config, load_config(Path(config.model_path), default), tokenizer, device, dtype
-            )
-        path = Path(config.model_path)
-    elif config.weights == "random":
-        return _random_model(config, find_model(config.model).config, tokenizer, device, dtype)
+    given = Path(config.model_path) if config.model_path is not None else None
+    if config.weights == "random":
+        shape = load_config(given, default) if given is not None else find_model(config.model).config
+        return _random_model(config, shape, tokenizer, device, dtype, progress)
+    if given is not None:
+        path = given
     elif known and known.folder:
         path = known.folder
     else:
@@ -388,10 +385,11 @@ def _random_model(
     tokenizer: Path | None,
     device: torch.device,
     dtype: torch.dtype,
+    progress: Progress | None,
 ) -> LoadedModel:
     path = tokenizer or (_folder(Path(config.model_path)) / "tokenizer.json" if config.model_path else None)
     words = Tokenizer.from_file(path, shape) if path is not None else Tokenizer.of_bytes(shape)
-    network = random_network(shape, device, dtype, config.seed, config.quantize)
+    network = random_network(shape, device, dtype, config.seed, config.quantize, progress)
     settled = loaded_as(config.quantize, shape, device, dtype)
     return LoadedModel(network, Language(shape, words), device, quantize=settled)
 

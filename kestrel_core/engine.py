@@ -6,6 +6,7 @@ May be called from any thread and any event loop; each call's events come back t
 import asyncio
 import itertools
 from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -18,6 +19,7 @@ from kestrel_core.protocol.errors import KestrelError
 from kestrel_core.protocol.messages import Chunk, EngineResult, Event, Finished, Request
 from kestrel_core.protocol.results import typed
 from kestrel_core.skills.registry import SkillRegistry
+from kestrel_core.wanted import Wanted
 
 
 class EngineStream(AnswerStream[EngineResult]):
@@ -96,6 +98,11 @@ class EngineStream(AnswerStream[EngineResult]):
             raise
 
 
+def _close_unwanted(building: "Future[Engine]") -> None:
+    if not building.cancelled() and building.exception() is None:
+        building.result().close(drain=False)
+
+
 class InferenceEngine(AsyncCalls):
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -112,15 +119,25 @@ class InferenceEngine(AsyncCalls):
         """Load the model and start the engine. Blocking work is done in a thread.
 
         `api_key` is for adapters that Moondream hosts, and is sent to Moondream only; without it the
-        environment's is taken.
+        environment's is taken. Whoever is cancelled meanwhile leaves no engine behind.
         """
-        built = await asyncio.to_thread(
+        wanted = Wanted()
+        own = ThreadPoolExecutor(1, "kestrel-build")
+        building = own.submit(
             build_engine,
             config or RuntimeConfig.from_environment(),
             skills,
-            api_key=api_key or moondream_api_key(),
+            wanted,
+            wanted,
+            api_key or moondream_api_key(),
         )
-        return cls(built)
+        own.shutdown(wait=False)
+        try:
+            return cls(await asyncio.wrap_future(building))
+        except asyncio.CancelledError:
+            wanted.leave()
+            building.add_done_callback(_close_unwanted)
+            raise
 
     async def open(self, request: Request) -> EngineStream:
         stream = EngineStream(self._engine, asyncio.get_running_loop())

@@ -22,7 +22,7 @@ ROWS = (
     "triton",
     "engine client",
     "build",
-    "choices running",
+    "choices running wanted",
     "loop",
     "loop.inbox",
     "scheduler skills runtime",

@@ -57,10 +57,15 @@ def load_network(
 
 
 def random_network(
-    config: MoondreamConfig, device: torch.device, dtype: torch.dtype, seed: int, quantize: str = "off"
+    config: MoondreamConfig,
+    device: torch.device,
+    dtype: torch.dtype,
+    seed: int,
+    quantize: str = "off",
+    progress: Progress | None = None,
 ) -> Moondream:
     network = _without_weights(config)
-    random_weights(network, device, dtype, seed, giving(quantize, config, device, dtype))
+    random_weights(network, device, dtype, seed, giving(quantize, config, device, dtype), progress)
     return network
 
 

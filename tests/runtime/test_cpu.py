@@ -1,6 +1,9 @@
 """How many threads compute, by a clock that tests turn."""
 
+import signal
+import sys
 import threading
+import traceback
 from itertools import pairwise
 
 import pytest
@@ -111,7 +114,28 @@ def test_measuring_a_product_changes_no_number_of_threads() -> None:
 
 
 def test_what_is_no_step_is_computed_in_a_thread_that_has_ended() -> None:
-    thread = in_a_thread_that_ends(threading.current_thread)
+    left = threading.Event()
+    thread = in_a_thread_that_ends(threading.current_thread, left.set)
     assert thread is not threading.current_thread() and not thread.is_alive()
     with pytest.raises(ZeroDivisionError):
-        in_a_thread_that_ends(lambda: 1 // 0)
+        in_a_thread_that_ends(lambda: 1 // 0, left.set)
+
+
+def functions_of(thread: int) -> list[str]:
+    """Names of the functions that it is in, the innermost last."""
+    return [frame.name for frame in traceback.extract_stack(sys._current_frames()[thread])]
+
+
+def test_whoever_breaks_off_does_not_wait_for_the_whole_of_it() -> None:
+    left, told = threading.Event(), []
+
+    def compute() -> None:
+        main = threading.main_thread().ident or 0
+        while in_a_thread_that_ends.__name__ not in functions_of(main)[-4:-2]:
+            pass  # until it waits for the result
+        signal.pthread_kill(main, signal.SIGINT)
+        told.append(left.wait(60))
+
+    with pytest.raises(KeyboardInterrupt):
+        in_a_thread_that_ends(compute, left.set)
+    assert told == [True]

@@ -163,14 +163,26 @@ def unpack_int4(packed: Tensor, scale: Tensor, zero_point: Tensor, out: Tensor) 
 
 @torch.no_grad()
 def random_weights(
-    model: nn.Module, device: torch.device, dtype: torch.dtype, seed: int, give: Give | None = None
+    model: nn.Module,
+    device: torch.device,
+    dtype: torch.dtype,
+    seed: int,
+    give: Give | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> None:
-    """Weights that keep activations of order one through any number of layers, for benchmarks and tests."""
+    """Weights that keep activations of order one through any number of layers, for benchmarks and tests.
+    `progress`: bytes done, bytes in all.
+    """
     generator = torch.Generator(device).manual_seed(seed)
-    for name, shape in [(name, parameter.shape) for name, parameter in model.named_parameters()]:
+    shapes = [(name, parameter.shape) for name, parameter in model.named_parameters()]
+    done, total = 0, sum(shape.numel() for _, shape in shapes) * dtype.itemsize
+    for name, shape in shapes:
         mean, std = _spread(name, shape, model)
         weight = torch.empty(shape, device=device, dtype=dtype).normal_(mean, std, generator=generator)
         _assign(model, name, weight, give)
+        done += shape.numel() * dtype.itemsize
+        if progress is not None:
+            progress(done, total)
 
 
 def _spread(name: str, shape: torch.Size, model: nn.Module) -> tuple[float, float]:
