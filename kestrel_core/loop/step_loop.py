@@ -33,7 +33,6 @@ from kestrel_core.skills.registry import SkillRegistry
 from kestrel_core.skills.spec import Language
 
 log = logging.getLogger("kestrel")
-LAST_STEP_S = 30.0  # that a program which ends waits for a step
 new_chunk = tuple.__new__  # of most words there is one, and `Chunk(...)` takes half as long again
 
 
@@ -112,14 +111,7 @@ class StepLoop:
     def start(self) -> None:
         self._thread = threading.Thread(target=self._run, name="kestrel-steps", daemon=True)
         self._thread.start()
-        atexit.register(self._end_with_program)
-
-    def _end_with_program(self) -> None:
-        """A thread that comes back from torch while Python ends would abort the process."""
-        self._inbox.close()
-        self._inbox.call(self._drop_all)
-        if self._thread is not None:
-            self._thread.join(LAST_STEP_S)
+        atexit.register(self.close, False)  # coming back from torch while Python ends would abort the process
 
     def close(self, drain: bool = True) -> None:
         """Refuse new requests, finish (or drop) the open ones, stop. May be called more than once."""
@@ -185,7 +177,7 @@ class StepLoop:
         """When no request is open any more, and none will be."""
         if not self._stopped:
             self._stopped = True
-            atexit.unregister(self._end_with_program)
+            atexit.unregister(self.close)
             if self._adapters is not None:
                 self._adapters.shut_down()
             self._preparation.shut_down()
