@@ -16,6 +16,7 @@ import numpy as np
 import pyvips
 from numpy.typing import NDArray
 
+from kestrel_core.intake import gif_frames
 from kestrel_core.intake.image_limits import (
     ImageLimits,
     check_bytes,
@@ -144,10 +145,11 @@ class ImageFile:
         self._limits = limits
         self._image: Any = None
         check_frames(encoded, self._name, limits)
+        readable, self._around = gif_frames.opaque(encoded) if self._name == "GIF" else (encoded, None)
         try:
             # Sequential: a large picture streams through instead of going by way of a temporary file.
             loader = getattr(pyvips.Image, self._operation)
-            self._image = loader(encoded, access="sequential", fail_on="error")
+            self._image = loader(readable, access="sequential", fail_on="error")
         except pyvips.Error as error:
             raise self._damaged(error) from error
         self.cost = check_cost(self._image, encoded, self._name, limits)  # in pixels of a plain JPEG
@@ -162,7 +164,8 @@ class ImageFile:
                 image.set_type(pyvips.GValue.gint_type, "concurrency", 1)
             if image.format in ("float", "double", "complex", "dpcomplex"):
                 image = _finite(image, self._name)
-            return _render(image, self._limits)
+            rgb, orientation = _render(image, self._limits)
+            return rgb if self._around is None else self._around.fill(rgb), orientation
         except pyvips.Error as error:
             if _field(image, "heif-compression") == "hevc":
                 raise BadImage(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from kestrel_core.moondream.config import VisionConfig
 
-PREPROCESSING_VERSION = 1  # raise it whenever a pixel changes: it is part of the key of cached embeddings
+PREPROCESSING_VERSION = 2  # raise it whenever a pixel changes: it is part of the key of cached embeddings
 
 
 class Crops(NamedTuple):
