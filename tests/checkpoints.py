@@ -159,6 +159,12 @@ def torch_file(tensors: Tensors, folder: Path) -> Path:
     return folder / "weights.pth"
 
 
+def old_torch_file(tensors: Tensors, folder: Path) -> Path:
+    """As torch wrote them before 1.6: no zip archive, which could be mapped."""
+    torch.save(tensors, folder / "weights.pt", _use_new_zipfile_serialization=False)
+    return folder / "weights.pt"
+
+
 def torch_folder(tensors: Tensors, folder: Path) -> Path:
     torch.save(tensors, folder / "any.pt")
     return folder
@@ -186,6 +192,7 @@ CONTAINERS: list[Container] = [
     sharded_index,
     sharded_folder,
     torch_file,
+    old_torch_file,
     torch_folder,
     bare_names,
     compiled_names,

@@ -4,10 +4,10 @@ No code in a file is ever run. `BadFile` is told by the rest of a sentence, whos
 """
 
 import json
+import pickle
 from collections.abc import Mapping
 from io import BytesIO
 from pathlib import Path
-from pickle import UnpicklingError
 from typing import Any
 
 import torch
@@ -16,6 +16,8 @@ from torch import Tensor
 from kestrel_core.protocol.names import shown
 
 START_BYTES = 64  # enough for `refuse_placeholder`
+# What torch began its files with before they were zip archives (1.6), and still does if it is told to.
+OLD_START = pickle.dumps(torch.serialization.MAGIC_NUMBER, protocol=2)
 
 
 class BadFile(Exception):
@@ -42,12 +44,13 @@ def parse_json(content: bytes) -> Any:
 
 
 def torch_tensors(file: Path | BytesIO, inside: str | None = None) -> Mapping[str, Tensor]:
-    """The tensors by name of what `torch.save` wrote. A path is mapped. They may be in a dict in the dict,
-    under the name `inside`.
+    """The tensors by name of what `torch.save` wrote. A path is mapped, unless its format is too old.
+    They may be in a dict in the dict, under the name `inside`.
     """
     try:
-        content = torch.load(file, map_location="cpu", weights_only=True, mmap=isinstance(file, Path))
-    except UnpicklingError as error:
+        is_mapped = isinstance(file, Path) and not _is_old(file)
+        content = torch.load(file, map_location="cpu", weights_only=True, mmap=is_mapped)
+    except pickle.UnpicklingError as error:
         raise BadFile("holds more than tensors, maybe code, and is not loaded") from error
     except Exception as error:  # a damaged pickle can make its reader fail in any way
         reason = str(error).partition("\n")[0]
@@ -63,3 +66,8 @@ def torch_tensors(file: Path | BytesIO, inside: str | None = None) -> Mapping[st
     ]:
         raise BadFile(f"holds things that are no named tensors: {', '.join(strange)}; save a state_dict")
     return content
+
+
+def _is_old(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(OLD_START)) == OLD_START

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from checkpoints import TINY2, one_file, tensors_of, torch_file
+from checkpoints import TINY2, Container, old_torch_file, one_file, tensors_of, torch_file
 from pickled_trap import Touch
 from safetensors.torch import save_file
 
@@ -22,11 +22,10 @@ def refused(path: Path) -> str:
     return message
 
 
-@pytest.mark.parametrize("suffix", [".safetensors", ".pt"])
-def test_half_a_file_is_refused(suffix: str, tmp_path: Path) -> None:
-    container = one_file if suffix == ".safetensors" else torch_file
-    whole = container(tensors_of(TINY2), tmp_path).read_bytes()
-    path = tmp_path / f"half{suffix}"
+@pytest.mark.parametrize("container", [one_file, torch_file, old_torch_file])
+def test_half_a_file_is_refused(container: Container, tmp_path: Path) -> None:
+    file = container(tensors_of(TINY2), tmp_path)
+    whole, path = file.read_bytes(), tmp_path / f"half{file.suffix}"
     path.write_bytes(whole[: len(whole) // 2])
     assert "only a part of one" in refused(path)
 
@@ -63,8 +62,10 @@ def test_code_in_a_pickle_is_refused_and_does_not_run(tmp_path: Path) -> None:
     assert proof.exists(), "the trap itself must work"
     proof.unlink()
     torch.save({"text.wte": torch.zeros(1), "trap": Touch(proof)}, tmp_path / "zip.pt")
+    torch.save({"trap": Touch(proof)}, tmp_path / "old.pt", _use_new_zipfile_serialization=False)
     (tmp_path / "bare.pt").write_bytes(pickle.dumps({"trap": Touch(proof)}))
     assert "maybe code" in refused(tmp_path / "zip.pt")
+    assert "maybe code" in refused(tmp_path / "old.pt")
     assert "no torch file" in refused(tmp_path / "bare.pt")
     assert not proof.exists()
 
