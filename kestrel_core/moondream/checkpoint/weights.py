@@ -208,10 +208,15 @@ def _assign(model: nn.Module, name: str, weight: Tensor, give: Give | None) -> N
 
 def current_name(raw: str) -> str:
     """A published tensor's name as the model has it, from any of the spellings."""
-    name = raw.replace("._orig_mod", "").removeprefix("model.")
+    name = _plain(raw)
     for old, new in LEGACY_NAMES:
         name = name.replace(old, new)
     return name
+
+
+def _plain(raw: str) -> str:
+    """Without what compiled modules and the published files put into names."""
+    return raw.replace("._orig_mod", "").removeprefix("_orig_mod.").removeprefix("model.")
 
 
 def _by_name(checkpoint: Checkpoint) -> dict[str, Stored]:
@@ -222,7 +227,7 @@ def _by_name(checkpoint: Checkpoint) -> dict[str, Stored]:
         if raw.endswith((".kv_cache.k_cache", ".kv_cache.v_cache")):
             continue  # scripts that saved a running model left them
         name = current_name(raw)
-        transposed = raw.replace("._orig_mod", "").removeprefix("model.") in LEGACY_TRANSPOSED
+        transposed = _plain(raw) in LEGACY_TRANSPOSED
         if name in stored:
             twice.append(f"{stored[name].raw} and {raw}")
         stored[name] = Stored(raw, info.shape[::-1] if transposed else info.shape, info.dtype, transposed)

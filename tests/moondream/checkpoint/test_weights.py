@@ -54,6 +54,18 @@ def test_the_first_spelling_of_moondream_2_is_understood(container: Container, t
     assert_holds(model, tensors)
 
 
+@pytest.mark.parametrize(
+    "front", ["_orig_mod.", "_orig_mod.model.", "model._orig_mod.", "_orig_mod._orig_mod."]
+)
+def test_names_of_a_model_that_was_compiled_as_a_whole_are_understood(front: str, tmp_path: Path) -> None:
+    tensors = tensors_of(TINY2)
+    for spelling in (tensors, legacy(tensors)):
+        compiled = {front + name.removeprefix("model."): tensor for name, tensor in spelling.items()}
+        path = one_file(compiled, tmp_path)
+        assert load_config(path) == MOONDREAM2
+        assert_holds(load(path, TINY2)[0], tensors)
+
+
 def test_parameters_are_cast_and_ask_for_no_gradient(tmp_path: Path) -> None:
     tensors = tensors_of(TINY3, torch.float16)
     model, _ = load(one_file(tensors, tmp_path), TINY3, torch.float32)
