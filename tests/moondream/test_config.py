@@ -14,7 +14,9 @@ from kestrel_core.moondream.config import (
     MOONDREAM05,
     MOONDREAM2,
     MOONDREAM3,
+    Captions,
     MoondreamConfig,
+    Template,
 )
 from kestrel_core.protocol.errors import BadCheckpoint
 
@@ -112,8 +114,26 @@ def test_the_old_end_token_is_the_sign_of_an_old_release() -> None:
     old = {"tokenizer": {"bos_id": 50256, "eos_id": 50256}}
     config = parse_config(old)
     assert config.dialog == LEGACY_DIALOG and not config.dialog.reasons
-    assert config.tokenizer == replace(MOONDREAM2.tokenizer, bos_id=50256, eos_id=50256)
-    assert config.tokenizer != LEGACY_TOKENIZER, "templates come from the file, or from the default"
+    assert config.tokenizer == LEGACY_TOKENIZER
+    assert parse_config({"tokenizer": {"eos_id": 50256}}).tokenizer == LEGACY_TOKENIZER
+
+
+def test_an_old_release_has_the_old_words_for_whatever_it_leaves_out() -> None:
+    given = {"caption": {"short": [198, 1], "normal": [198, 2]}, "query": {"prefix": [198, 3]}}
+    ids = {"eos_id": 50256, "bos_id": 7, "templates": given}
+    tokenizer, old = parse_config({"tokenizer": ids}).tokenizer, LEGACY_TOKENIZER.templates
+    assert tokenizer.bos_id == 7
+    assert tokenizer.templates == replace(
+        old,
+        caption=Captions((198, 1), (198, 2), old.caption.long),
+        query=Template((198, 3), old.query.suffix),
+    )
+
+
+def test_an_old_default_keeps_words_of_its_own() -> None:
+    own = replace(LEGACY_TOKENIZER, templates=replace(LEGACY_TOKENIZER.templates, point=Template((9,))))
+    config = parse_config({"tokenizer": {"eos_id": 50256}}, replace(MOONDREAM05, tokenizer=own))
+    assert config.tokenizer == own
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
-"""Reads a checkpoint's `config.json`. What it leaves out is the generation's default.
+"""Reads a checkpoint's `config.json`. What it leaves out is the default of its generation, or of the
+releases before mid-2025, whose tokens and prompts were others.
 
 Unknown keys are ignored. Everything that cannot be built is named in one `BadCheckpoint`.
 """
@@ -11,6 +12,7 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 from kestrel_core.moondream.config import (
     LEGACY_DIALOG,
     LEGACY_EOS_ID,
+    LEGACY_TOKENIZER,
     MOONDREAM2,
     MOONDREAM3,
     MoondreamConfig,
@@ -27,16 +29,18 @@ def parse_config(document: object, default: MoondreamConfig | None = None) -> Mo
     if not isinstance(sections, Mapping):
         raise BadCheckpoint('config.json: "config" is not an object')
     base = _generation(document, sections) or default or MOONDREAM2
+    tokenizer = _overlay(base.tokenizer, sections.get("tokenizer"), "config.json: tokenizer")
+    is_old = tokenizer.eos_id == LEGACY_EOS_ID
+    if is_old and base.tokenizer.eos_id != LEGACY_EOS_ID:
+        base = replace(base, tokenizer=LEGACY_TOKENIZER, dialog=LEGACY_DIALOG)
     merged = {
         name: _overlay(getattr(base, name), sections.get(name), f"config.json: {name}")
-        for name in ("text", "vision", "region", "tokenizer")
+        for name in ("text", "vision", "region", "tokenizer", "dialog")
     }
     text = sections.get("text")
     if isinstance(text, Mapping) and "n_heads" in text and "n_kv_heads" not in text:
         merged["text"] = replace(merged["text"], n_kv_heads=merged["text"].n_heads)
-    legacy = merged["tokenizer"].eos_id == LEGACY_EOS_ID
-    dialog = LEGACY_DIALOG if legacy else base.dialog
-    config = replace(base, **merged, dialog=_overlay(dialog, sections.get("dialog"), "config.json: dialog"))
+    config = replace(base, **merged)
     validate(config)
     return config
 
