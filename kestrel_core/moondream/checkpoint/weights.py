@@ -2,9 +2,11 @@
 
 Names may be as published (with or without `model.` in front), from compiled modules, or in the first spelling
 of Moondream 2. Experts may be float8 with scales, and linear layers of Moondream 2 int4. Tensors that are
-missing, unknown or do not fit are all named in one error, before any tensor is read.
+missing, unknown or do not fit are all named in one error, before any tensor is read. Moondream 2 ignores
+unknown ones, because programs that saved a running model left all kinds of them.
 """
 
+import logging
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -19,8 +21,12 @@ from kestrel_core.moondream.checkpoint.files import Checkpoint, open_checkpoint,
 from kestrel_core.moondream.checkpoint.uploads import Upload, side_by_side
 from kestrel_core.moondream.config import MOONDREAM2, MOONDREAM3, MoondreamConfig
 from kestrel_core.protocol.errors import BadCheckpoint
+from kestrel_core.protocol.names import shown
+
+log = logging.getLogger("kestrel")
 
 FLOATS = ("bfloat16", "float16", "float32", "float64")
+NAMED = 3  # of the tensors that are ignored
 EXPERT_SCALES = {"fc1.weight": "up_scale", "fc2.weight": "down_scale"}
 
 Give = Callable[[nn.Module, str, Tensor], bool]
@@ -303,13 +309,25 @@ def _misfits(parts: dict[str, dict[str, Wanted]], stored: dict[str, Stored]) -> 
     return {what: names for what, names in found.items() if names}
 
 
+def are_ignored(misfits: dict[str, list[str]], config: MoondreamConfig) -> bool:
+    """Whether a model loads all the same: of Moondream 2, with tensors too many and nothing else."""
+    return config.generation == 2 and misfits.keys() == {"unexpected"}
+
+
 def _check(
     parts: dict[str, dict[str, Wanted]], stored: dict[str, Stored], config: MoondreamConfig, path: Path
 ) -> None:
     """Raise one error that names every tensor that is missing, not wanted, or of wrong shape or type."""
-    problems = [f"{what}: {', '.join(fold(names))}" for what, names in _misfits(parts, stored).items()]
-    if not problems:
+    found = _misfits(parts, stored)
+    if not found:
         return
+    if are_ignored(found, config):
+        strange = found["unexpected"]
+        names = [shown(name) for name in fold(strange)]
+        few = ", ".join(names[:NAMED]) + (" and more" if len(names) > NAMED else "")
+        log.warning("%s: what Moondream 2 does not have is ignored (%d tensors): %s", path, len(strange), few)
+        return
+    problems = [f"{what}: {', '.join(fold(names))}" for what, names in found.items()]
     told = _told_generation(stored)
     if told is not None and told[0] != config.generation:
         opening = _other_generation(told, config)

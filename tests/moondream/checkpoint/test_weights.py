@@ -134,9 +134,37 @@ def test_two_names_for_one_tensor_are_refused(tmp_path: Path) -> None:
     assert "the same tensor under two names" in message and "model.text.wte" in message
 
 
-def test_only_kv_caches_are_ignored(tmp_path: Path) -> None:
-    tensors = {**tensors_of(TINY2), "model.text.blocks.0.kv_cache.other": torch.zeros(1)}
-    assert "unexpected: model.text.blocks.0.kv_cache.other" in misfit(tensors, TINY2, tmp_path)
+def test_moondream_3_knows_all_of_its_tensors_but_kv_caches(tmp_path: Path) -> None:
+    tensors = {**tensors_of(TINY3), "model.text.blocks.0.kv_cache.other": torch.zeros(1)}
+    assert "unexpected: model.text.blocks.0.kv_cache.other" in misfit(tensors, TINY3, tmp_path)
+
+
+def test_tensors_that_moondream_2_does_not_know_are_ignored_and_named_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    tensors = tensors_of(TINY2)
+    strangers = {f"model.text.blocks.{layer}.rotary": torch.zeros(1) for layer in range(3)}
+    strangers |= {f"other{number}\n": torch.zeros(1) for number in range(5)}
+    assert_holds(load(one_file({**tensors, **strangers}, tmp_path), TINY2)[0], tensors)
+    [record] = caplog.records
+    assert record.levelname == "WARNING"
+    text = record.getMessage()
+    assert r"is ignored (8 tensors): other0\n, other1\n, other2\n and more" in text
+
+
+def test_few_strange_tensors_are_all_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    load(one_file({**tensors_of(TINY2), "text.freqs_cis": torch.zeros(1)}, tmp_path), TINY2)
+    assert caplog.messages[0].endswith("is ignored (1 tensors): text.freqs_cis")
+
+
+def test_strange_tensors_are_named_with_those_that_are_missing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    tensors = tensors_of(TINY2)
+    tensors["model.text.head.bias"] = tensors.pop("model.text.lm_head.bias")
+    message = misfit(tensors, TINY2, tmp_path)
+    assert "missing: text.lm_head.bias; unexpected: model.text.head.bias" in message
+    assert not caplog.records
 
 
 def test_folded_names_can_be_unfolded() -> None:

@@ -14,10 +14,11 @@ from torch import Tensor
 
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.intake.models import DEMO, MODELS
+from kestrel_core.moondream.config import MOONDREAM2, MOONDREAM3
 from kestrel_tools.doctor.files import check_header, hub_tag, judge_digest
 from kestrel_tools.doctor.model import examine
 from kestrel_tools.doctor.report import Report, Row, Verdict
-from kestrel_tools.doctor.tensors import judge_finite, judge_size, judge_zeros, look_at
+from kestrel_tools.doctor.tensors import check_names, judge_finite, judge_size, judge_zeros, look_at
 
 BUNDLED = MODELS[DEMO].folder
 assert BUNDLED is not None
@@ -84,6 +85,15 @@ def test_a_missing_and_an_unexpected_tensor_are_named(folder: Path) -> None:
     change(folder, lambda tensors: tensors.__setitem__("model.text.stranger", tensors.pop(WTE)))
     found = faults(folder)["names"].found
     assert "1 missing: text.wte" in found and "1 unexpected: model.text.stranger" in found
+
+
+def test_a_tensor_that_moondream_2_ignores_is_a_warning() -> None:
+    strange = {"unexpected": ["text.freqs_cis"]}
+    lenient, strict = check_names(strange, 9, MOONDREAM2), check_names(strange, 9, MOONDREAM3)
+    assert (lenient.verdict, strict.verdict) == (Verdict.WARNING, Verdict.FAULT)
+    assert lenient.found == "1 unexpected: text.freqs_cis" and "ignored" in lenient.advice
+    with_missing = check_names(strange | {"missing": ["text.wte"]}, 9, MOONDREAM2)
+    assert with_missing.verdict is Verdict.FAULT
 
 
 def test_many_missing_tensors_are_named_ten_at_a_time(folder: Path) -> None:

@@ -182,7 +182,7 @@ def _examine_tensors(
             TENSORS,
             "names",
             lambda: tensors.compare(config, opened),
-            lambda wrong: tensors.check_names(wrong, len(opened.tensors)),
+            lambda wrong: tensors.check_names(wrong, len(opened.tensors), config),
             "Take weights and config.json of one release.",
         )
         if wrong is not None:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from kestrel_core.moondream.checkpoint.files import Checkpoint
-from kestrel_core.moondream.checkpoint.weights import misfits
+from kestrel_core.moondream.checkpoint.weights import are_ignored, misfits
 from kestrel_core.moondream.config import MoondreamConfig
 from kestrel_core.moondream.model import Moondream
 from kestrel_tools.doctor.report import Finding, fault, first_names, ok, warning
@@ -67,8 +67,12 @@ def build_network(config: MoondreamConfig) -> Moondream:
         return Moondream(config)
 
 
-def check_names(wrong: dict[str, list[str]], num_tensors: int) -> Finding:
+def check_names(wrong: dict[str, list[str]], num_tensors: int, config: MoondreamConfig) -> Finding:
     named: dict[str, list[str]] = {w: wrong[w] for w in ("missing", "unexpected") if w in wrong}
+    if are_ignored(named, config):
+        strange = named["unexpected"]
+        told = f"{len(strange)} unexpected: {first_names(strange)}"
+        return warning(told, "They are ignored. If answers are odd, take the checkpoint of one release.")
     return _judge_misfits(named, f"all {num_tensors:,} tensors are there, and no others")
 
 
