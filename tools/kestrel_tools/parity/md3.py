@@ -98,96 +98,110 @@ def _check_vision(golden: Golden, prepared: dict[str, PreparedImage], subject: S
 
 
 def _check_attention(golden: Golden, subject: Subject) -> None:
-    config, report = subject.model.config.text, golden.report
+    config = subject.model.config.text
     for case in sorted({key.split(".")[0] for key in golden.tensors}):
-        cases = golden.tensors.items()
-        g = {key.split(".")[1]: value for key, value in cases if key.startswith(f"{case}.")}
-        attn = subject.model.text.blocks[int(g["layer"])].attn
+        if not golden.has(f"{case}.layer", f"{case}.x", f"{case}.positions"):
+            continue
+        attn = subject.model.text.blocks[int(golden[f"{case}.layer"])].attn
         assert isinstance(attn, TextAttention)
-        x = g["x"].to(subject.device, subject.model.text.wte.dtype)
-        at = rotary_at(g["positions"].to(subject.device), config)
+        x = golden[f"{case}.x"].to(subject.device, subject.model.text.wte.dtype)
+        at = rotary_at(golden[f"{case}.positions"].to(subject.device), config)
         qkv = attn.qkv(x)
-        report.close("attention", f"{case} qkv", qkv, g["qkv"])
+        golden.close("attention", f"{case}.qkv", qkv)
         if attn.tau is not None:
             by_q, by_v = attn.tau(qkv, at)
-            report.close("tau", f"{case} tau_q", by_q[..., 0].T, g["tau_q"])
-            report.close("tau", f"{case} tau_v", by_v[..., 0].T, g["tau_v"])
+            golden.close("tau", f"{case}.tau_q", by_q[..., 0].T)
+            golden.close("tau", f"{case}.tau_v", by_v[..., 0].T)
         q, k, v = (heads.transpose(0, 1) for heads in attn.project(x, at))
-        for name, ours in (("q", q), ("k", k)):
-            report.close("attention", f"{case} {name}", interleaved(ours, config.rotary_dim), g[name])
-        report.close("attention", f"{case} v", v, g["v"])
-        mixed = F.scaled_dot_product_attention(
-            q[None], k[None], v[None], attn_mask=g["mask"].to(subject.device), enable_gqa=len(q) != len(k)
-        )
-        report.close(
-            "attention", f"{case} out", attn.output(mixed[0].transpose(0, 1), x, no_adapters), g["out"]
-        )
+        golden.close("attention", f"{case}.q", interleaved(q, config.rotary_dim))
+        golden.close("attention", f"{case}.k", interleaved(k, config.rotary_dim))
+        golden.close("attention", f"{case}.v", v)
+        if f"{case}.mask" in golden:
+            mask = golden[f"{case}.mask"].to(subject.device)
+            mixed = F.scaled_dot_product_attention(
+                q[None], k[None], v[None], attn_mask=mask, enable_gqa=len(q) != len(k)
+            )
+            golden.close("attention", f"{case}.out", attn.output(mixed[0].transpose(0, 1), x, no_adapters))
 
 
 def _check_experts(golden: Golden, subject: Subject) -> None:
     report = golden.report
     for layer in sorted({key.split(".")[0] for key in golden.tensors}):
+        if f"{layer}.x" not in golden:
+            continue
         mlp = subject.model.text.blocks[int(layer)].mlp
         assert isinstance(mlp, MoE)
         x = golden[f"{layer}.x"].to(subject.device, subject.model.text.wte.dtype)
         golden.close("MoE router", f"{layer}.router_logits", mlp.router(x), f"block {layer}")
+        if f"{layer}.expert_ids" not in golden:
+            continue
         ids, weights = mlp.route(x)
         same = (ids.cpu() == golden[f"{layer}.expert_ids"]).all(-1)
         if x.dtype == torch.float32:
             wrong = int((~same).sum())
             report.add("MoE choice", f"block {layer}", wrong, "differences", 0.0)
         # Where rounding decided a near tie otherwise, the other expert is right as well.
-        chosen = golden[f"{layer}.expert_weights"]
-        report.close("MoE weights", f"block {layer}", weights.cpu()[same], chosen[same])
-        report.close("MoE output", f"block {layer}", mlp(x).cpu()[same], golden[f"{layer}.out"][same])
+        for stage, name, ours in (("MoE weights", "expert_weights", weights), ("MoE output", "out", mlp(x))):
+            if f"{layer}.{name}" in golden:
+                report.close(stage, f"block {layer}", ours.cpu()[same], golden[f"{layer}.{name}"][same])
 
 
 def _check_float8_experts(stored: Golden, golden: Golden, subject: Subject) -> None:
-    if not stored.tensors or not golden.tensors:
+    if not golden.has("layer", "x"):
         return
     layer = int(golden["layer"])
     ours = subject.model.text.blocks[layer].mlp
     assert isinstance(ours, MoE)
     block = f"model.text.blocks.{layer}"
+    weights = [f"{block}.mlp.{leaf}.weight" for leaf in ("fc1", "fc2")]
+    scales = [f"{block}.moe_quant.{scale}" for scale in ("up_scale", "down_scale")]
+    if not stored.has(*weights, *scales):
+        return
     kept = ours.fc1.weight, ours.fc2.weight
     x = golden["x"].to(subject.device, kept[0].dtype)
     for dtype, name in ((torch.float32, "out_float32_weights"), (torch.bfloat16, "out_bfloat16_weights")):
-        for experts, leaf, scale in ((ours.fc1, "fc1", "up_scale"), (ours.fc2, "fc2", "down_scale")):
+        for experts, named, scale in zip((ours.fc1, ours.fc2), weights, scales, strict=True):
             weight = torch.empty(experts.weight.shape, dtype=dtype, device=subject.device)
-            unscale_float8(stored[f"{block}.mlp.{leaf}.weight"], stored[f"{block}.moe_quant.{scale}"], weight)
+            unscale_float8(stored[named], stored[scale], weight)
             experts.weight = torch.nn.Parameter(weight.to(kept[0].dtype), requires_grad=False)
         golden.close("float8 experts", name, ours(x))
     ours.fc1.weight, ours.fc2.weight = kept
 
 
 def _check_region(golden: Golden, subject: Subject) -> None:
-    if not golden.tensors:
-        return
     region, device = subject.model.region, subject.device
-    hidden = golden["hidden"].to(device, subject.model.text.wte.dtype)
-    coords, sizes = golden["coords"][:, 0].to(device), golden["sizes"].to(device)
-    golden.close("region encoders", "coords_encoded", region.encode_coord(coords), "coords")
-    golden.close("region encoders", "sizes_encoded", region.encode_size(sizes), "sizes")
-    golden.close("region decoders", "coord_logits", region.coord_logits(hidden))
-    golden.close("region decoders", "size_logits", region.size_logits(hidden))
-    golden.close("region decoders", "bin_sizes", region.size_of_bin(golden["bins"].to(device)))
+    if "coords" in golden:
+        coords = golden["coords"][:, 0].to(device)
+        golden.close("region encoders", "coords_encoded", region.encode_coord(coords), "coords")
+    if "sizes" in golden:
+        sizes = golden["sizes"].to(device)
+        golden.close("region encoders", "sizes_encoded", region.encode_size(sizes), "sizes")
+    if "hidden" in golden:
+        hidden = golden["hidden"].to(device, subject.model.text.wte.dtype)
+        golden.close("region decoders", "coord_logits", region.coord_logits(hidden))
+        golden.close("region decoders", "size_logits", region.size_logits(hidden))
+    if "bins" in golden:
+        golden.close("region decoders", "bin_sizes", region.size_of_bin(golden["bins"].to(device)))
 
 
 def _check_prefill(
     folder: Path, golden: Golden, prepared: dict[str, PreparedImage], subject: Subject
 ) -> None:
-    if not golden.tensors:
+    if "prompt_tokens" not in golden:
         return
     name = json.loads((folder / "runs.json").read_text())["query"][1]["image"]  # the README says so
     if name not in prepared:
         return
-    watched = golden["watched_positions"]
     with recorded([*subject.model.text.blocks]) as seen:
         hidden = subject.prefill(prepared[name], golden["prompt_tokens"].tolist())
-    golden.close("prefill inputs", "inputs_embeds_watched", seen[0][watched], name)
-    states = zip([*seen[1:], hidden], golden["layers_watched"], strict=True)
-    for layer, (state, expected) in enumerate(states):
-        golden.report.close("prefill blocks", f"block {layer}", state[watched], expected)
+    if "watched_positions" in golden:
+        inputs = seen[0][golden["watched_positions"]]
+        golden.close("prefill inputs", "inputs_embeds_watched", inputs, name)
+    if golden.has("watched_positions", "layers_watched"):
+        watched = golden["watched_positions"]
+        states = zip([*seen[1:], hidden], golden["layers_watched"], strict=True)
+        for layer, (state, expected) in enumerate(states):
+            golden.report.close("prefill blocks", f"block {layer}", state[watched], expected)
     golden.close("prefill", "final_hidden", hidden, "final hidden")
     golden.close("prefill", "last_logits", subject.logits(hidden[-1]), "last logits")
 
@@ -256,7 +270,10 @@ def _check_adapter(
 
 
 def _check_sampling(golden: Golden) -> None:
-    for index in range(len(golden.tensors) // 2):
+    settings = [key.split(".")[0] for key in golden.tensors if key.endswith(".settings")]
+    for index in settings if "logits" in golden else ():
+        if f"{index}.probs" not in golden:
+            continue
         temperature, top_p = golden[f"{index}.settings"].tolist()
         for row, logits in enumerate(golden["logits"] if temperature != 0 else ()):
             ours = probabilities(logits, temperature, top_p)

@@ -41,6 +41,10 @@ class Golden:
     def __getitem__(self, key: str) -> Tensor:
         return self.tensors[key]
 
+    def has(self, *keys: str) -> bool:
+        """Whether all of these are there. To be asked before something is computed from them."""
+        return all(key in self.tensors for key in keys)
+
     def close(self, stage: str, key: str, ours: Tensor, where: str | None = None) -> None:
         if key in self.tensors:
             self.report.close(stage, where or key, ours, self.tensors[key])
