@@ -165,6 +165,11 @@ class TextStream:
         return piece
 
     @property
+    def held(self) -> str:
+        """Whole characters that were fed and are not shown."""
+        return self._held
+
+    @property
     def num_held(self) -> int:
         """Letters that were fed and are not shown; one that is not whole yet counts as one."""
         return len(self._held) + bool(self._cut)

@@ -117,6 +117,8 @@ class TextReply:
             self._logprobs.add(sample, self._num_letters + self._stream.num_held)
         if self._with_stops:
             text = self._stops.feed(text)
+            if self._stops.will_be_met(self._stream.held):
+                text += self._stops.feed(self._stream.finish())
         self._left -= 1
         if text:
             self._text.append(text)
@@ -217,16 +219,23 @@ class ReasoningReply:
 
 
 class StopStrings:
-    """Holds back text that may begin a stop string. Once a stop string is met, there is no more text."""
+    """Holds back text that may begin a stop string. Once a stop string is met, there is no more text.
+
+    It is fed what the stream shows, words mostly; of several stop strings in it the one that begins first
+    counts. A word may be long, so what is known of it is looked at before it is fed.
+    """
 
     def __init__(self, stops: tuple[str, ...]) -> None:
         self._stops = stops
         self._held = ""
+        self._num_searched = 0  # letters, from the first that is held, in which there is no stop string
         self.met = False
 
     def feed(self, text: str) -> str:
-        if not self._stops or self.met:
-            return "" if self.met else text
+        if self.met or not text:
+            return ""
+        if not self._stops:
+            return text
         held = self._held + text
         found = [at for at in map(held.find, self._stops) if at >= 0]
         if found:
@@ -234,7 +243,23 @@ class StopStrings:
             return held[: min(found)]
         keep = max(_overlap(held, stop) for stop in self._stops)
         self._held = held[len(held) - keep :]
+        self._num_searched = keep
         return held[: len(held) - keep]
+
+    def will_be_met(self, coming: str) -> bool:
+        """Whether text that begins with `coming` will meet a stop string, and where is settled by now.
+
+        It is not settled while another one that begins before it can still become whole.
+        """
+        if self.met:
+            return False
+        known, searched = self._held + coming, self._num_searched
+        starts = (known.find(stop, max(0, searched - len(stop) + 1)) for stop in self._stops)
+        begin = min((at for at in starts if at >= 0), default=None)
+        if begin is None:
+            self._num_searched = len(known)
+            return False
+        return all(_overlap(known, stop) <= len(known) - begin for stop in self._stops)
 
     def finish(self) -> str:
         rest, self._held = self._held, ""

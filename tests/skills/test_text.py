@@ -3,8 +3,6 @@ from typing import Any
 
 import pytest
 from goldens import golden_language
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kestrel_core.loop.sequence import Outcome, Reply
 from kestrel_core.loop.step import Coord, Kind, PreparedImage, Sample, Size
@@ -13,7 +11,7 @@ from kestrel_core.protocol.errors import InvalidRequest
 from kestrel_core.protocol.messages import Request, Settings
 from kestrel_core.skills.registry import SkillRegistry
 from kestrel_core.skills.spec import Language
-from kestrel_core.skills.text import CaptionSkill, QuerySkill, StopStrings
+from kestrel_core.skills.text import CaptionSkill, QuerySkill
 
 MD2, MD3 = golden_language("md2"), golden_language("md3")
 LEGACY = Language(replace(MD2.config, dialog=LEGACY_DIALOG), MD2.tokenizer)
@@ -200,57 +198,6 @@ def test_captions_reply_under_their_own_name() -> None:
     reply = CaptionSkill().reply(Request("caption", {}, IMAGE), MD3)
     say(reply, [*letters("a dog"), EOS])
     assert reply.output() == {"caption": "a dog"}
-
-
-# Stop strings.
-
-
-def test_a_stop_string_across_tokens_ends_the_answer_and_is_cut_off() -> None:
-    reply = reply_to(stop=("red cir",))
-    said = ""
-    for token in letters("two red circles and more"):
-        outcome = reply.take(Sample(token))
-        said += outcome.text + outcome.rest
-        if outcome.finish:
-            break
-    assert outcome.finish == "stop" and said == "two " and reply.output() == {"answer": "two "}
-
-
-def test_text_held_back_for_a_stop_string_is_released_when_it_does_not_come() -> None:
-    reply = reply_to(stop=("one two three", "zzz"))
-    outcomes = say(reply, letters("one two six "))
-    assert [outcome.text for outcome in outcomes if outcome.text] == ["one two six "]
-    reply = reply_to(stop=("one two three",))
-    outcomes = say(reply, [*letters("one two "), EOS])
-    assert [outcome.text for outcome in outcomes if outcome.text] == []
-    assert outcomes[-1] == Outcome("", "one two ", finish="stop")
-
-
-def test_a_stop_string_at_the_limit_counts_as_a_stop() -> None:
-    reply = reply_to(stop=("cd",), max_tokens=5)
-    outcomes = say(reply, letters("ab cd"))
-    assert outcomes[-1].finish == "stop" and reply.output() == {"answer": "ab "}
-
-
-@given(
-    st.lists(st.text("ab", min_size=1, max_size=4), min_size=1, max_size=3),
-    st.lists(st.text("ab", max_size=3), max_size=12),
-)
-def test_stop_strings_show_all_that_precedes_the_first_one(stops: list[str], pieces: list[str]) -> None:
-    watch, shown = StopStrings(tuple(stops)), ""
-    for index, piece in enumerate(pieces):
-        shown += watch.feed(piece)
-        told = "".join(pieces[: index + 1])
-        assert watch.met == any(stop in told for stop in stops)
-        assert told.startswith(shown) and not any(stop in shown for stop in stops)
-        if watch.met:
-            break
-        assert len(told) - len(shown) < max(map(len, stops)), "no more is held back than a stop could need"
-    met = watch.met
-    shown += watch.finish()
-    if not met:
-        assert shown == "".join(pieces)
-    assert watch.feed("") == ""
 
 
 # Reasoning.
