@@ -169,11 +169,6 @@ class TextStream:
         """Whole characters that were fed and are not shown."""
         return self._held
 
-    @property
-    def num_held(self) -> int:
-        """Letters that were fed and are not shown; one that is not whole yet counts as one."""
-        return len(self._held) + bool(self._cut)
-
     def finish(self) -> str:
         """What is left, a half character included."""
         rest = self._held + self._cut.decode("utf-8", "replace")

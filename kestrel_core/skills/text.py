@@ -96,7 +96,6 @@ class TextReply:
         self._stops = StopStrings(request.settings.stop)
         self._with_stops = bool(request.settings.stop)
         self._logprobs = Logprobs(language.tokenizer) if request.settings.logprobs else None
-        self._num_letters = 0  # that the stream has given; counted for the log probabilities
         self._text: list[str] = []
         self._started = False
 
@@ -113,8 +112,7 @@ class TextReply:
             return self._finish("stop")
         text = self._stream.feed(token)
         if self._logprobs is not None:
-            self._num_letters += len(text)
-            self._logprobs.add(sample, self._num_letters + self._stream.num_held)
+            self._logprobs.add(sample)
         if self._with_stops:
             text = self._stops.feed(text)
             if self._stops.will_be_met(self._stream.held):
@@ -123,7 +121,7 @@ class TextReply:
         if text:
             self._text.append(text)
         if self._with_stops and self._stops.met:
-            return Outcome(text, finish="stop", logprobs=self._rest_of_logprobs())
+            return self._finish("stop", text)
         if self._left == 0:
             return self._finish("length", text)
         if not text:
@@ -136,11 +134,10 @@ class TextReply:
     def _finish(self, reason: FinishReason, text: str = "") -> Outcome:
         rest = self._stops.feed(self._stream.finish()) + self._stops.finish()
         self._text.append(rest)
-        reason = "stop" if self._stops.met else reason
-        return Outcome(text, rest, finish=reason, logprobs=self._rest_of_logprobs())
-
-    def _rest_of_logprobs(self) -> tuple[dict[str, Any], ...]:
-        return self._logprobs.rest() if self._logprobs is not None else ()
+        logprobs: tuple[dict[str, Any], ...] = ()
+        if self._logprobs is not None:
+            logprobs = self._logprobs.rest_before(text + rest) if self._stops.met else self._logprobs.rest()
+        return Outcome(text, rest, finish="stop" if self._stops.met else reason, logprobs=logprobs)
 
     def output(self) -> dict[str, Any]:
         result: dict[str, Any] = {self._key: "".join(self._text)}

@@ -1,5 +1,7 @@
-"""Log probabilities: what an entry holds, and with which piece of a streamed text each entry comes."""
+"""Log probabilities: what an entry holds, with which piece of a streamed text it comes, and which is last."""
 
+from codecs import register_error
+from itertools import accumulate
 from typing import Any
 
 import pytest
@@ -14,7 +16,7 @@ from kestrel_core.protocol.messages import Chunk, Request, Settings
 from kestrel_core.skills.text import QuerySkill, TextReply
 
 MD3 = golden_language("md3")
-EOS = 0
+EOS, COORD = 0, 5
 LETTERS = {letter: MD3.tokenizer.encode(letter) for letter in "ab \n中é"}  # the last two have several tokens
 
 
@@ -74,6 +76,64 @@ def test_a_token_that_is_shown_in_part_is_not_told() -> None:
     reply = reply_to(logprobs=1)
     first, last = say(reply, [token, EOS])
     assert (first.text, first.logprobs) == (" ", ()) and bytes_of(last.logprobs) == b" the"
+
+
+def test_a_stop_string_and_what_was_sampled_behind_it_have_no_entries() -> None:
+    [the] = MD3.tokenizer.encode("the")
+    reply = reply_to(logprobs=1, stop=("the",))
+    outcomes = say(reply, [*tokens("ab b"), COORD, the, *tokens("ab a")])
+    assert reply.output()["answer"] == "ab b"
+    assert bytes_of(reply.output()["logprobs"]) == b"ab b" and len(reply.output()["logprobs"]) == 4
+    assert [bytes_of(outcome.logprobs) for outcome in outcomes if outcome.logprobs] == [b"ab ", b"b"]
+    reply = reply_to(logprobs=1, stop=("the",))
+    assert say(reply, [the])[-1].logprobs == () and reply.output()["logprobs"] == []
+
+
+def test_a_token_that_begins_in_the_answer_and_ends_in_the_stop_string_is_told() -> None:
+    [the] = MD3.tokenizer.encode(" the")
+    for stop, told in ((" ", b"a"), ("h", b"a the"), ("ea", b"a the")):
+        reply = reply_to(logprobs=1, stop=(stop,))
+        say(reply, [*tokens("a"), the, *tokens("a")])
+        assert bytes_of(reply.output()["logprobs"]) == told
+
+
+def by_its_length(broken: UnicodeError) -> tuple[str, int]:
+    assert isinstance(broken, UnicodeDecodeError)
+    return chr(0xE000 + broken.end - broken.start), broken.end
+
+
+register_error("by its length", by_its_length)
+
+
+def num_bytes(said: bytes, num_letters: int) -> int:
+    """Of the first letters of what was said; a broken one has one to three."""
+    letters = said.decode("utf-8", "by its length")[:num_letters]
+    return sum(ord(it) - 0xE000 if "\ue000" < it < "\ue004" else len(it.encode()) for it in letters)
+
+
+OF_BYTES = {MD3.tokenizer.bytes_of(i): i for i in range(512)}
+PARTS = [OF_BYTES[bytes([byte])] for byte in "ab# \né中".encode() + b"\x80\xa0\xe0\xff"]
+WORDS = [OF_BYTES[word] for word in (b" the", b" a", b"at", b"a\xc3", b"\xe4\xb8", b"\xb2\xe7", b"\xa7ade")]
+
+
+@given(
+    st.lists(st.sampled_from([*PARTS, *WORDS, COORD]), max_size=15),
+    st.lists(st.text("abt# \né中\ufffd", min_size=1, max_size=3), min_size=1, max_size=3),
+)
+def test_the_entries_are_those_of_tokens_that_begin_before_the_answer_ends(
+    ids: list[int], stops: list[str]
+) -> None:
+    reply = reply_to(logprobs=1, stop=tuple(stops))
+    outcomes = say(reply, [*ids, EOS])
+    sampled = ids[: len(outcomes)]
+    data = [MD3.tokenizer.bytes_of(token) for token in sampled]
+    said, starts = b"".join(data), accumulate(map(len, data), initial=0)
+    has_stopped = any(stop in said.decode("utf-8", "replace") for stop in stops)
+    end = num_bytes(said, len(reply.output()["answer"])) if has_stopped else len(said) + 1
+    wanted = [token for token, start in zip(sampled, starts, strict=False) if start < end and token != COORD]
+    entries = reply.output()["logprobs"]
+    assert [entry["token_id"] for entry in entries if entry["bytes"]] == wanted
+    assert [entry for outcome in outcomes for entry in outcome.logprobs] == entries
 
 
 @given(
