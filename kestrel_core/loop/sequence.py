@@ -67,7 +67,10 @@ class Reply(Protocol):
     def take(self, sample: Sample) -> Outcome: ...
 
     def cut(self) -> Outcome:
-        """End the answer here although the model would go on, and give what was held back."""
+        """End the answer here although the model would go on, and give what was held back.
+
+        `finish` is "stop" if what was held back shows that the answer was at its end, else "length" or None.
+        """
         ...
 
     def output(self) -> dict[str, Any]:
@@ -79,7 +82,7 @@ def cut_short(outcome: Outcome, reply: Reply) -> Outcome:
     """The outcome of a sample behind which there is no room, so that the answer ends with it."""
     cut = reply.cut()
     text, reasoning = outcome.text + cut.text, outcome.reasoning + cut.reasoning
-    return Outcome(text, cut.rest, None, "length", reasoning, outcome.logprobs + cut.logprobs)
+    return Outcome(text, cut.rest, None, cut.finish or "length", reasoning, outcome.logprobs + cut.logprobs)
 
 
 @runtime_checkable

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kestrel_core.intake.tokenizer import TextStream, Tokenizer
-from kestrel_core.loop.sequence import Outcome, Reply
+from kestrel_core.loop.sequence import Outcome, Reply, cut_short
 from kestrel_core.loop.step import Sample
 from kestrel_core.protocol.messages import Request, Settings
 from kestrel_core.skills.spec import Language
@@ -59,6 +59,17 @@ def test_a_stop_string_at_the_limit_counts_as_a_stop() -> None:
     reply = reply_to(stop=("cd",), max_tokens=5)
     outcomes = say(reply, letters("ab cd"))
     assert outcomes[-1].finish == "stop" and reply.output() == {"answer": "ab "}
+
+
+def test_a_stop_string_counts_as_a_stop_where_the_context_ends_too() -> None:
+    """It was not settled: the other one, which begins before it, could still have come."""
+    for settings in ({"max_tokens": 6}, {}):
+        reply = reply_to(stop=("###", "yes### and no"), **settings)
+        outcome = say(reply, letters("yes###"))[-1]
+        outcome = outcome if outcome.finish else cut_short(outcome, reply)
+        assert (outcome.finish, reply.output()) == ("stop", {"answer": "yes"})
+    reply = reply_to(stop=("###",))
+    assert cut_short(say(reply, letters("yes##"))[-1], reply).finish == "length"
 
 
 def say_until_the_end(reply: Reply, tokens: list[int]) -> tuple[list[Outcome], str]:
