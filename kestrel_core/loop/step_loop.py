@@ -86,7 +86,7 @@ class StepLoop:
     def submit(self, request: Request, sink: Sink) -> Ticket:
         """Take a request in, or raise `Overloaded` or what is seen at once; the sink is told the rest."""
         skill = self._skills.check(request)
-        request = skill.with_defaults(request)
+        request = self._skills.with_defaults(request, self._language)
         name = request.settings.adapter
         if name is not None and self._adapters is None:
             raise no_adapters(name)

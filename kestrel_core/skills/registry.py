@@ -9,20 +9,22 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from kestrel_core.protocol.about import ABOUT
 from kestrel_core.protocol.arguments import checked
 from kestrel_core.protocol.errors import InvalidRequest, UnknownSkill
-from kestrel_core.protocol.fields import ARGUMENTS
+from kestrel_core.protocol.fields import ARGUMENTS, SETTINGS
 from kestrel_core.protocol.limits import DEFAULTS, InputLimits
 from kestrel_core.protocol.messages import Request, check_request
 from kestrel_core.protocol.names import nearest, shown
 from kestrel_core.skills.segment import SegmentSkill
 from kestrel_core.skills.spatial import DetectSkill, PointSkill
-from kestrel_core.skills.spec import SkillSpec
+from kestrel_core.skills.spec import Language, SkillSpec
 from kestrel_core.skills.text import CaptionSkill, QuerySkill, TokensSkill
 
 GROUP = "kestrel.skills"  # of entry points: each loads a SkillSpec, its class, or a list of them
@@ -102,6 +104,20 @@ class SkillRegistry:
             if name not in skill.settings and getattr(settings, name) != getattr(default, name):
                 instead = "; MAX_OBJECTS is its limit" if name == "max_tokens" else ""
                 raise InvalidRequest(f"{name.upper()} means nothing to {skill.name}{instead}; leave it out")
+
+    def with_defaults(self, request: Request, language: Language) -> Request:
+        """The request, with the defaults of arguments that it leaves out, and with an operator's limits of
+        settings that it leaves out where the model's own defaults are larger.
+        """
+        lowered: dict[str, Any] = {}
+        for name in self._limits.most.keys() & SETTINGS.keys():
+            setting = self._limits.of(SETTINGS[name].argument)
+            default = getattr(language.config.dialog, name, None)
+            if getattr(request.settings, name) is None and default is not None and default > setting.most:
+                lowered[name] = setting.kind(max(setting.least, setting.most))
+        if lowered:
+            request = replace(request, settings=replace(request.settings, **lowered))
+        return self[request.skill].with_defaults(request)
 
 
 def builtin_skills() -> SkillRegistry:

@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fake_runtime import LANGUAGE
+from fakes import FakeEngine
 
 from kestrel_core.protocol.errors import InvalidRequest, KestrelError, TooLarge
 from kestrel_core.protocol.fields import BY_NAME
@@ -71,6 +73,51 @@ def test_numbers_can_only_be_lowered() -> None:
     limits = InputLimits.parse("priority=1000,temperature=200")
     assert limits.of(BY_NAME["PRIORITY"].argument).range == "from -10 to 10"
     assert limits.of(BY_NAME["TEMPERATURE"].argument).most == 100.0
+
+
+def answered(limits: str, skill: str) -> tuple[int, str]:
+    """Tokens or objects of an answer to one who names no limit, and why it ended."""
+    engine = FakeEngine(skills=builtin_skills().within(InputLimits.parse(limits)))
+    is_text = skill == "query"
+    heard = engine.ask(skill, **{"question": "go on"} if is_text else {"object": "c", "image": b"a picture"})
+    engine.run_until_idle()
+    result = heard.finished.result
+    found = result.output.get("objects", result.output.get("points", ()))
+    return (result.metrics.output_tokens if is_text else len(found)), result.finish_reason
+
+
+@pytest.mark.parametrize(
+    ("limits", "skill", "most"),
+    [
+        ("max_tokens=3", "query", 3),
+        ("max_objects=1", "point", 1),
+        ("max_objects=1", "detect", 1),
+        ("max_tokens=0", "query", 1),
+    ],
+)
+def test_a_limit_below_the_model_s_default_holds_for_one_who_names_none(
+    limits: str, skill: str, most: int
+) -> None:
+    assert answered("", skill)[0] > most
+    assert answered(limits, skill) == (most, "length")
+
+
+def test_reasoning_and_sampling_are_held_to_limits_that_nobody_named() -> None:
+    engine = FakeEngine(skills=builtin_skills().within(InputLimits.parse("max_tokens=3,temperature=0")))
+    drawn = {"temperature": None}
+    answers = [engine.ask(question="x", reasoning=True, settings=drawn) for _ in range(2)]
+    engine.run_until_idle()
+    assert answers[0].finished.result.metrics.reasoning_tokens == 3
+    assert answers[0].output == answers[1].output
+
+
+def test_a_limit_above_the_model_s_default_and_what_is_asked_for_change_nothing() -> None:
+    skills = builtin_skills().within(
+        InputLimits.parse("max_tokens=769,max_objects=150,temperature=1,question=9")
+    )
+    for settings in (Settings(), Settings(max_tokens=5, max_objects=2, temperature=0.1)):
+        request = Request("query", {"question": "?", "reasoning": True}, settings=settings)
+        assert skills.with_defaults(request, LANGUAGE).settings == settings
 
 
 @pytest.mark.parametrize(
