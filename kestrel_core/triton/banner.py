@@ -3,7 +3,6 @@
 import shlex
 import sys
 from collections.abc import Collection
-from contextlib import suppress
 from pathlib import Path
 
 from rich.console import Console
@@ -28,9 +27,8 @@ SAMPLE = _ROOT / ("client" if CLIENT_SCRIPT.is_file() else "kestrel_client") / "
 
 
 def say(console: Console, text: str) -> None:
-    """Line by line and as it is. The terminal may be gone by now, and requests are to finish all the same."""
-    with suppress(OSError):
-        console.print(text, markup=False, highlight=False, soft_wrap=True)
+    """Line by line and as it is."""
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def banner(

@@ -38,6 +38,7 @@ from kestrel_core.triton.repository import read_repository
 from kestrel_core.triton.restrictions import SECRET_VARIABLE, inference_secret
 from kestrel_core.triton.runs import clear_left_over, open_run
 from kestrel_core.triton.supervisor import Supervisor
+from kestrel_core.triton.unheard import keep_on_unheard
 
 _PACKAGE = Path(__file__).parents[1]
 # In a wheel it lies in the package, in a checkout beside it.
@@ -56,6 +57,7 @@ DEMO_OPTIONS = {
 
 def serve(options: ServeOptions, console: Console) -> int:
     """Serve until a signal. Returns 0 if all requests were answered, 1 if some were not; raises mistakes."""
+    keep_on_unheard(console)
     check_flags(options.flags, options.expose_triton)
     options = arranged(check_gateway(options, missing_packages(), console), console)
     surroundings = dict(os.environ)

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 import pytest
 from free_ports import free_ports
@@ -23,6 +24,7 @@ from kestrel_core.triton.installation import Installation
 from kestrel_core.triton.options import ServeOptions
 from kestrel_core.triton.runs import open_run
 from kestrel_core.triton.supervisor import Supervisor
+from kestrel_core.triton.unheard import keep_on_unheard
 
 STAND_INS = Path(__file__).with_name("stand_ins.py")
 IN_ORDER = ["gateway SIGTERM", "gateway ends", "triton SIGTERM", "triton ends"]
@@ -36,6 +38,7 @@ class House:
     drain_s: float = 0.0
     has_gateway: bool = True
     environment: dict[str, str] = field(default_factory=dict)
+    pipe: tuple[IO[str], IO[str]] | None = None  # instead of a file: where it is heard, and where it speaks
 
     def run(self, then: Callable[[], None] | None = None) -> int:
         """`then` happens in a thread once both answer, and makes an end. Gives the exit code."""
@@ -45,8 +48,10 @@ class House:
         server = self.folder / "tritonserver"
         server.write_text(f'#!/bin/sh\nexec {sys.executable} {STAND_INS} triton "$@"\n')
         server.chmod(0o755)
-        with (self.folder / "said").open("w") as said, open_run(self.folder) as run:
+        file = (self.folder / "said").open("w") if self.pipe is None else self.pipe[1]
+        with file as said, open_run(self.folder) as run:
             console = Console(file=said, width=200)
+            keep_on_unheard(console)  # as `serve` does
             program = [sys.executable, str(STAND_INS), "gateway"]
             gateway = Gateway(options, environment, console, program) if self.has_gateway else None
             config = RuntimeConfig(model="moondream2", device="cpu")
@@ -60,7 +65,10 @@ class House:
         return code
 
     def _once_ready(self, then: Callable[[], None]) -> None:
-        self.until_said("answers after")
+        if self.pipe is None:
+            self.until_said("answers after")
+        else:
+            next(line for line in self.pipe[0] if "answers after" in line)
         then()
 
     @property
@@ -169,6 +177,22 @@ def test_a_gateway_that_keeps_dying_is_started_again_for_ever(house: House) -> N
     assert house.run(kill) == 0
     assert "the gateway ended (SIGKILL), 2 times in a row; starting it again in 1 s" in house.said
     assert house.journal.count("triton starts") == 1
+
+
+def test_who_has_lost_its_listener_goes_on_and_ends_in_order(house: House) -> None:
+    """`kestrel serve | tee log`, and tee ends."""
+    ours, theirs = os.pipe()
+    with open(ours) as listener, open(theirs, "w") as speaker:
+        house.pipe = listener, speaker
+
+        def leave() -> None:
+            listener.close()
+            os.kill(house.pid("gateway"), signal.SIGKILL)
+            house.until_noted("gateway starts", 2)
+            end()
+
+        assert house.run(leave) == 0
+    assert house.journal[-4:] == IN_ORDER
 
 
 @pytest.mark.parametrize("who", ["triton", "gateway"])

@@ -1,6 +1,7 @@
 """`kestrel serve` before it starts anything: each thing that is wrong is one sentence and exit code 2."""
 
 import io
+import os
 import shutil
 import socket
 import stat
@@ -18,9 +19,11 @@ from kestrel_core.config import RuntimeConfig
 from kestrel_core.intake.hub import ModelFiles
 from kestrel_core.protocol.errors import InvalidRequest, KestrelError
 from kestrel_core.triton import checks, installation, serve
+from kestrel_core.triton.banner import say
 from kestrel_core.triton.checks import check_adapters, check_ports, check_shared_memory
 from kestrel_core.triton.installation import Installation, check_stub, find_triton
 from kestrel_core.triton.serve import resolve_weights
+from kestrel_core.triton.unheard import keep_on_unheard
 
 Refused = Callable[..., str]
 
@@ -168,6 +171,29 @@ def test_the_demo_is_the_bundled_model_whatever_the_environment_says(
     assert (config.model, config.device, config.model_path) == ("moondream-tiny", "cpu", None)
     assert RuntimeConfig.from_parameters({}, environment=triton.environment) == config
     assert list(options.flags) == ["--log-verbose=1", "--http-thread-count=2"]
+
+
+def test_who_listened_to_serve_may_leave(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, started: Callable[..., Any]
+) -> None:
+    ours, theirs = os.pipe()
+    os.close(ours)
+    with open(theirs, "w") as pipe:
+        monkeypatch.setattr(sys, "stdout", pipe)
+        # What it says of this is the first that cannot be written.
+        console = started("--demo", f"--adapters={tmp_path / 'none'}", whole=True)[3]
+        say(console, "and once more")
+
+
+def test_a_terminal_that_is_gone_stops_nobody() -> None:
+    ours, theirs = os.openpty()
+    with open(theirs, "w") as terminal:
+        screen = Console(file=terminal)
+        keep_on_unheard(screen)
+        with screen.status("loading") as status:
+            os.close(ours)
+            status.update("still loading")
+        say(screen, "ready")
 
 
 def test_the_demo_wins_over_the_parameters_too(tmp_path: Path, started: Callable[..., Any]) -> None:
