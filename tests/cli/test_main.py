@@ -76,6 +76,20 @@ def test_an_interrupted_command_ends_as_shells_expect(monkeypatch: pytest.Monkey
     assert main(["parity", "."]) == 130
 
 
+def test_a_command_interrupted_before_it_runs_ends_so_too() -> None:
+    def interrupt(_: object) -> None:
+        raise KeyboardInterrupt
+
+    assert main(["parity", "."], more=(interrupt,)) == 130
+
+
+def test_little_is_imported_before_somebody_listens_for_the_interrupt() -> None:
+    code = "import sys, kestrel_core.cli.main; print(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    imported = ran.stdout.split()
+    assert not {"rich", "kestrel_core.config", "kestrel_core.cli.serve"} & set(imported)
+
+
 def test_the_process_ends_with_the_exit_code_of_the_command(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "kestrel_tools", "parity", str(tmp_path / "nowhere")]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
