@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
+from kestrel_core.cli.values import seconds
 from kestrel_core.config import variable
 from kestrel_core.protocol.errors import InvalidRequest
 from kestrel_core.protocol.limits import InputLimits
@@ -68,14 +69,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--drain-s",
-        type=float,
+        type=seconds,
         default=3.0,
         metavar="SECONDS",
         help="new requests are still served so long after a signal (default: %(default)s)",
     )
     parser.add_argument(
         "--exit-timeout",
-        type=float,
+        type=seconds,
         default=30.0,
         metavar="SECONDS",
         help="for requests under way to finish after that (default: %(default)s)",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from kestrel_core.cli.options import add_engine_options, engine_options
+from kestrel_core.cli.values import count, seconds, whole_seconds
 
 if TYPE_CHECKING:
     from kestrel_core.cli.options import Commands
@@ -68,14 +69,14 @@ def add(commands: "Commands") -> None:
     )
     serve.add_argument(
         "--exit-timeout",
-        type=int,
+        type=whole_seconds,
         default=30,
         metavar="SECONDS",
         help="for requests under way to finish after a signal (default: %(default)s)",
     )
     serve.add_argument(
         "--drain-s",
-        type=_seconds,
+        type=seconds,
         default=3.0,
         metavar="SECONDS",
         help="so long requests are still taken after a signal, while balancers notice (default: %(default)g)",
@@ -127,7 +128,7 @@ def _add_gateway_options(serve: argparse.ArgumentParser) -> None:
     )
     serve.add_argument(
         "--gateway-workers",
-        type=_count,
+        type=count,
         default=1,
         metavar="N",
         help="processes of the gateway (default: %(default)s)",
@@ -156,19 +157,3 @@ def _add_gateway_options(serve: argparse.ArgumentParser) -> None:
         default="text",
         help="of the gateway's log (default: %(default)s)",
     )
-
-
-def _count(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not int(text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of processes, from 1 on")
-    return int(text)
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds <= 3600:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a time in seconds, from 0 to 3600")
-    return seconds

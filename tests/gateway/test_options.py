@@ -1,5 +1,6 @@
 """What the command line says of keys and limits."""
 
+import argparse
 import tomllib
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from kestrel_core.cli.main import main
 from kestrel_core.protocol.errors import InvalidRequest
 from kestrel_gateway.admission.key_file import digest_of
+from kestrel_gateway.command import add_options, options_from
 from kestrel_gateway.options import LIMITS, GatewayOptions, read_limits
 
 
@@ -41,3 +43,20 @@ def test_a_new_key_is_printed_with_its_lines(capsys: pytest.CaptureFixture[str])
     [key] = [line for line in text.splitlines() if line.startswith("kestrel-")]
     [row] = tomllib.loads(text[text.index("[[keys]]") :])["keys"]
     assert row == {"name": "alice", "sha256": digest_of(key.encode()).hex()}
+
+
+@pytest.mark.parametrize("option", ["--exit-timeout", "--drain-s"])
+@pytest.mark.parametrize("given", ["-5", "nan", "3600.5", "soon"])
+def test_a_time_that_is_none_is_refused(option: str, given: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["gateway", f"{option}={given}", "--new-key=nobody"])
+    assert stop.value.code == 2
+    assert f"{option}: '{given}' is not a time in seconds, from 0 to 3600" in capsys.readouterr().err
+
+
+def test_a_gateway_may_leave_at_once() -> None:
+    """Whoever has nothing to finish has ended in order."""
+    parser = argparse.ArgumentParser()
+    add_options(parser)
+    given = options_from(parser.parse_args(["--exit-timeout=0", "--drain-s=0"]))
+    assert (given.exit_timeout_s, given.drain_s) == (0.0, 0.0)

@@ -109,3 +109,20 @@ def test_options_that_make_no_sense_are_refused(
     with pytest.raises(SystemExit) as stop:
         main(["serve", argument])
     assert stop.value.code == 2 and said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("given", ["-5", "0", "1.5", "3601", "soon", "\u0665"])
+def test_a_time_to_finish_that_is_none_is_refused(
+    started: Started, given: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stop:
+        started("--demo", f"--exit-timeout={given}")
+    said = capsys.readouterr().err
+    assert stop.value.code == 2 and f"'{given}' is not a time in whole seconds, from 1 to 3600" in said
+
+
+def test_a_time_to_finish_is_passed_on(started: Started) -> None:
+    assert [started("--demo", f"--exit-timeout={given}")[1].exit_timeout_s for given in (1, 3600)] == [
+        1,
+        3600,
+    ]
