@@ -2,12 +2,13 @@
 
 import argparse
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from kestrel_core.cli.values import seconds
+from kestrel_core.cli.values import image_hosts, seconds
 from kestrel_core.config import variable
 from kestrel_core.protocol.errors import InvalidRequest
 from kestrel_core.protocol.limits import InputLimits
@@ -17,6 +18,8 @@ from kestrel_gateway.options import LIMITS, GatewayOptions, read_limits
 
 if TYPE_CHECKING:
     from kestrel_core.cli.options import Commands
+
+UPSTREAM = re.compile(r"(dns:)?[^\s/]+:(\d{1,5})", re.ASCII)
 
 
 def add(commands: "Commands") -> None:
@@ -34,6 +37,7 @@ def add(commands: "Commands") -> None:
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--upstream",
+        type=_upstream,
         action="append",
         default=[],
         metavar="HOST:PORT",
@@ -86,6 +90,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--allow-image-hosts",
+        type=image_hosts,
         default="",
         metavar="HOST,...",
         help="whose pictures may be fetched, if a request names their address; *.example.com is every host "
@@ -124,6 +129,15 @@ def options_from(given: argparse.Namespace) -> GatewayOptions:
         run_status=Path(status) if (status := os.environ.get(STATUS_VARIABLE)) else None,
         **read_limits(given.limit),
     )
+
+
+def _upstream(text: str) -> str:
+    found = UPSTREAM.fullmatch(text)
+    if found is None or not 0 < int(found[2]) < 2**16:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no server; write HOST:PORT, as localhost:8001 or [::1]:8001, or dns:NAME:PORT"
+        )
+    return text
 
 
 def _run(given: argparse.Namespace, console: Console) -> int:

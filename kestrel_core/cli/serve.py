@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from kestrel_core.cli.options import add_engine_options, engine_options
-from kestrel_core.cli.values import count, seconds, whole_seconds
+from kestrel_core.cli.values import count, image_hosts, seconds, whole_seconds
 
 if TYPE_CHECKING:
     from kestrel_core.cli.options import Commands
@@ -141,6 +141,7 @@ def _add_gateway_options(serve: argparse.ArgumentParser) -> None:
     )
     serve.add_argument(
         "--allow-image-hosts",
+        type=image_hosts,
         metavar="HOST,...",
         help="from which the gateway may fetch pictures that are given by URL (default: none)",
     )

@@ -60,3 +60,30 @@ def test_a_gateway_may_leave_at_once() -> None:
     add_options(parser)
     given = options_from(parser.parse_args(["--exit-timeout=0", "--drain-s=0"]))
     assert (given.exit_timeout_s, given.drain_s) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("--allow-image-hosts=http://x y", "'http://x y' is no host"),
+        ("--upstream=garbage", "'garbage' is no server; write HOST:PORT"),
+        ("--upstream=http://localhost:8001", "is no server"),
+        ("--upstream=localhost:", "is no server"),
+        ("--upstream=localhost:70000", "is no server"),
+        ("--upstream=:8001", "is no server"),
+        ("--upstream=dns:somewhere", "or dns:NAME:PORT"),
+    ],
+)
+def test_a_place_that_is_none_is_refused(option: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["gateway", option, "--new-key=nobody"])
+    assert stop.value.code == 2 and said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "given", ["localhost:8001", "[::1]:8001", "10.0.0.7:1", "dns:triton.models.svc:8001"]
+)
+def test_a_place_with_a_port_is_an_upstream(given: str) -> None:
+    parser = argparse.ArgumentParser()
+    add_options(parser)
+    assert options_from(parser.parse_args([f"--upstream={given}"])).upstreams == (given,)

@@ -126,3 +126,20 @@ def test_a_time_to_finish_is_passed_on(started: Started) -> None:
         1,
         3600,
     ]
+
+
+@pytest.mark.parametrize(
+    "given", ["http://x y", "a.example,https://b.example", "*", "a..example", "a/b", "::1"]
+)
+def test_hosts_of_pictures_that_are_none_are_refused(
+    started: Started, given: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stop:
+        started("--demo", f"--allow-image-hosts={given}")
+    said = capsys.readouterr().err
+    assert stop.value.code == 2 and "is no host; write img.example.com" in said
+
+
+def test_hosts_of_pictures_are_names_stars_and_ports(started: Started) -> None:
+    given = "IMG.example.com, *.example.com,localhost:8443,10.0.0.7,xn--bcher-kva.example,"
+    assert started("--demo", f"--allow-image-hosts={given}")[1].allow_image_hosts == given
