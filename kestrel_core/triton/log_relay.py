@@ -72,11 +72,18 @@ class LogBounds:
 
 
 class LogRelay:
-    """Two threads: one reads what the program writes, the other writes it to our stderr."""
+    """Two threads: one reads what the program writes, the other writes it to our stderr.
 
-    def __init__(self, source: IO[bytes], leave_out: bytes | None = None) -> None:
+    `kept` is the first line in which `keep` was found, for whom it would be too far above.
+    """
+
+    def __init__(
+        self, source: IO[bytes], leave_out: bytes | None = None, keep: re.Pattern[bytes] | None = None
+    ) -> None:
         self._source = source
         self._leave_out = leave_out
+        self._keep = keep
+        self.kept: bytes | None = None
         self._bounds = LogBounds()
         self._waiting: queue.Queue[bytes | None] = queue.Queue(WAITING_LINES)
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -96,6 +103,8 @@ class LogRelay:
                 if line is None:
                     self._pass_on(self._bounds.counts())
                 elif self._leave_out is None or self._leave_out not in line:
+                    if self.kept is None and self._keep is not None and self._keep.search(line):
+                        self.kept = line
                     self._pass_on(self._bounds.take(line))
         self._pass_on(self._bounds.counts(now=True))
         with suppress(queue.Full):

@@ -25,6 +25,10 @@ LABEL = re.compile(r'(\w+)="([^"]*)"')
 TOLD_ELSEWHERE = ("engine", "model", "version")
 # Triton says this once on every machine without a GPU, as if it were an error.
 NO_GPU = b"CudaDriverHelper has not been initialized"
+# What getopt says of a flag; Triton writes 400 lines of usage after it.
+REFUSED_FLAG = re.compile(
+    rb": (unrecognized option |option '--.*' (is ambiguous|requires an argument|doesn't allow an argument))"
+)
 
 LAST_WORDS_S = 2.0  # a stub that hangs in a driver may outlive its SIGKILL, and with it what it could write
 
@@ -72,12 +76,18 @@ class Server:
             [triton.server, *backends, regions, *flags], triton.environment, subprocess.PIPE
         )
         assert self._process.stderr is not None
-        self._relay = LogRelay(self._process.stderr, leave_out=NO_GPU if on_cpu else None)
+        self._relay = LogRelay(self._process.stderr, NO_GPU if on_cpu else None, REFUSED_FLAG)
         self._stubs: set[int] = set()
 
     @property
     def exit_code(self) -> int | None:
         return self._process.poll()
+
+    @property
+    def refused_flag(self) -> str | None:
+        """The line in which it refused one of its flags; all is read once it was killed."""
+        line = self._relay.kept
+        return None if line is None else line.decode(errors="replace").strip()
 
     def is_ready(self) -> bool:
         # Noted now, since they cannot be found once the server has died.

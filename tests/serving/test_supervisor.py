@@ -99,6 +99,17 @@ def test_a_server_that_never_was_ready_is_not_tried_again(tmp_path: Path) -> Non
     assert code == 1 and "the server ended (exit code 7) before it was ready" in text
 
 
+@pytest.mark.parametrize(
+    "reason", ["unrecognized option '--nosuchflag=3'", "option '--log-verbose' requires an argument"]
+)
+def test_a_flag_that_triton_does_not_know_is_told_last_and_cannot_be_started(
+    tmp_path: Path, reason: str
+) -> None:
+    script = f'#!/bin/sh\necho "tritonserver: {reason}" >&2\nseq 400 >&2\nexit 1\n'
+    code, text = run(script, tmp_path)
+    assert code == 2 and text.endswith(f"says why\ntritonserver: {reason}\n")
+
+
 @pytest.mark.parametrize("host", ["127.0.0.2", "0.0.0.0"])
 def test_a_server_is_found_ready_where_it_listens(host: str, tmp_path: Path) -> None:
     _, text = run(SHORT_LIVED, tmp_path, host)
