@@ -1,16 +1,20 @@
 """Readiness is a real answer: who counts as well, who as frozen, and what /readyz says of it at once."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from free_ports import free_ports
 from gateway_replicas import AWAY, BROKEN, ENDING, FULL, answer, first_and_second, query, run, several
 from gateway_server import FakeUpstream, endless, failing, running
 
 from kestrel_core.protocol.about import About, SkillAbout
 from kestrel_core.protocol.errors import DeadlinePassed, KestrelError, ServerUnreachable, UnknownSkill
 from kestrel_core.protocol.messages import Chunk, Request
+from kestrel_gateway.options import GatewayOptions
+from kestrel_gateway.upstream.opening import opened
 from kestrel_gateway.upstream.probing import PROBE, STALE_S, keep_probing, probe
 from kestrel_gateway.upstream.replica import Replica
 from kestrel_gateway.upstream.replicas import Replicas
@@ -53,6 +57,23 @@ def test_who_is_away_ending_or_broken_is_not_well_until_it_answers(error: Kestre
         replicas.check()
     run(probe(replicas.replicas[0]))
     replicas.check()
+
+
+def test_the_log_says_that_a_server_does_not_answer_and_gives_no_advice_for_clients(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    [port] = free_ports(1)
+
+    async def look() -> None:
+        async with opened(GatewayOptions((f"127.0.0.1:{port}",))) as replicas:
+            replicas.replicas[0].is_found_well()
+            await probe(replicas.replicas[0])
+
+    with caplog.at_level(logging.WARNING, "kestrel.gateway"):
+        run(look())
+    [line] = caplog.messages
+    place = f"127.0.0.1:{port}"
+    assert line == f"upstream {place} gets no more requests: no Triton server answers at {place}"
 
 
 def test_an_answer_to_a_request_does_not_bring_back_who_was_left() -> None:

@@ -100,7 +100,8 @@ class Replica:
         if self._is_well is None:
             log.info("upstream %s does not answer yet", self.name)
         elif self._is_well:
-            log.warning("upstream %s gets no more requests: %s", self.name, why)
+            reason = str(why).partition("; ")[0]  # what follows advises who asked, as a client's user
+            log.warning("upstream %s gets no more requests: %s", self.name, reason)
         if self._is_well is not False:
             self.tell(self.name, False)
             self.doubted.set()
