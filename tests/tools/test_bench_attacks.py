@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from free_ports import free_ports
 from gateway_server import FakeUpstream, Running, failing, running
 
 from kestrel_core.protocol.errors import InvalidRequest, Overloaded
@@ -74,6 +75,13 @@ def test_a_status_is_told_in_a_word(status: int, outcome: str) -> None:
 
 def test_a_server_that_is_gone_closes_every_connection() -> None:
     assert asyncio.run(send_http(Target("127.0.0.1", 1), "/v1/query")).status == 0
+
+
+def test_a_server_that_is_not_there_is_missed(capsys: pytest.CaptureFixture[str]) -> None:
+    [port] = free_ports(1)
+    assert main(["bench", "attacks", "--url", f"localhost:{port}", "--only", NAME]) == 2
+    said = capsys.readouterr().err
+    assert f"kestrel: no gateway answers at localhost:{port}; start one with `kestrel serve --demo`" in said
 
 
 def test_a_neighbour_knows_a_wrong_answer_and_a_refusal(gateway: Running) -> None:

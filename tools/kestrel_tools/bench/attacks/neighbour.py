@@ -8,7 +8,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from kestrel_core.protocol.errors import EngineFailed
+from kestrel_core.protocol.errors import EngineFailed, ServerUnreachable
 from kestrel_tools.bench.attacks.doors import PATIENCE_S, Reply, Target, post
 from kestrel_tools.bench.requests.mixed import with_comment
 from kestrel_tools.bench.results import Row, percentile
@@ -64,6 +64,11 @@ class Neighbour:
         """Asks everything alone, once."""
         for number in range(len(ASKED)):
             reply = await post(self._target, *fields_of(number))
+            if reply.status == 0:
+                raise ServerUnreachable(
+                    f"no gateway answers at {self._target.host}:{self._target.port}; start one with "
+                    "`kestrel serve --demo`, or name its port with --url (8080 unless told otherwise)"
+                )
             if reply.status != 200:
                 raise EngineFailed(f"the server answered {reply.status}: {reply.body[:200]!r}")
             self.known.append(answer_in(reply))
