@@ -25,9 +25,11 @@ LABEL = re.compile(r'(\w+)="([^"]*)"')
 TOLD_ELSEWHERE = ("engine", "model", "version")
 # Triton says this once on every machine without a GPU, as if it were an error.
 NO_GPU = b"CudaDriverHelper has not been initialized"
-# What getopt says of a flag; Triton writes 400 lines of usage after it.
-REFUSED_FLAG = re.compile(
+# Why it cannot be started as asked: what getopt says of a flag, above 400 lines of usage, or our own engine
+# of its configuration, within a stack that Triton writes as one line.
+REFUSAL = re.compile(
     rb": (unrecognized option |option '--.*' (is ambiguous|requires an argument|doesn't allow an argument))"
+    rb"|Failed to create instance: (?:BadCheckpoint|InvalidRequest): (?P<engine>.*?)(?:\\n|$)"
 )
 
 LAST_WORDS_S = 2.0  # a stub that hangs in a driver may outlive its SIGKILL, and with it what it could write
@@ -76,7 +78,7 @@ class Server:
             [triton.server, *backends, regions, *flags], triton.environment, subprocess.PIPE
         )
         assert self._process.stderr is not None
-        self._relay = LogRelay(self._process.stderr, NO_GPU if on_cpu else None, REFUSED_FLAG)
+        self._relay = LogRelay(self._process.stderr, NO_GPU if on_cpu else None, REFUSAL)
         self._stubs: set[int] = set()
 
     @property
@@ -84,10 +86,13 @@ class Server:
         return self._process.poll()
 
     @property
-    def refused_flag(self) -> str | None:
-        """The line in which it refused one of its flags; all is read once it was killed."""
-        line = self._relay.kept
-        return None if line is None else line.decode(errors="replace").strip()
+    def refusal(self) -> str | None:
+        """Why it cannot be started as asked, if it said so; all is read once it was killed."""
+        line = self._relay.kept or b""
+        found = REFUSAL.search(line)
+        if found is None:
+            return None
+        return (found["engine"] or line).decode(errors="replace").replace('\\"', '"').strip()
 
     def is_ready(self) -> bool:
         # Noted now, since they cannot be found once the server has died.

@@ -91,7 +91,7 @@ class Supervisor:
             finally:
                 server.kill()
             if not self._is_ready and not self._restarts.total:
-                return self._give_up(trouble, server.refused_flag)
+                return self._give_up(trouble, server.refusal)
             if not self._may_restart(trouble):
                 return self._failure or (1 if not self._signals else 0)
 
@@ -144,11 +144,11 @@ class Supervisor:
             self._pause(WATCH_S)
         return None
 
-    def _give_up(self, trouble: str, refused_flag: str | None) -> int:
+    def _give_up(self, trouble: str, refusal: str | None) -> int:
         self._say(f"{trouble} before it was ready; what it wrote above says why")
-        if refused_flag is not None:
-            self._say(refused_flag)
-        return self._failure or (0 if self._signals else 2 if refused_flag is not None else 1)
+        if refusal is not None:
+            self._say(refusal)
+        return self._failure or (0 if self._signals else 2 if refusal is not None else 1)
 
     def _may_restart(self, trouble: str) -> bool:
         pause_s = self._restarts.next_pause_s(trouble)

@@ -110,6 +110,15 @@ def test_a_flag_that_triton_does_not_know_is_told_last_and_cannot_be_started(
     assert code == 2 and text.endswith(f"says why\ntritonserver: {reason}\n")
 
 
+def test_what_the_engine_says_of_its_configuration_is_told_last_without_its_stack(tmp_path: Path) -> None:
+    said = r'/a/model is no safetensors file (header: "too" large); download it again'
+    error = rf"ERROR: Failed to create instance: BadCheckpoint: {said}\n\nAt:\n  a.py(1)"
+    stack = f'E1119 12:00:00.000000 1 backend_model.cc:692] "{error}"'
+    (tmp_path / "said").write_text(f"{stack}\nerror: creating server: Internal - failed to load all models\n")
+    code, text = run(f"#!/bin/sh\ncat {tmp_path}/said >&2\nexit 1\n", tmp_path)
+    assert code == 2 and text.endswith(f"says why\n{said}\n")
+
+
 @pytest.mark.parametrize("host", ["127.0.0.2", "0.0.0.0"])
 def test_a_server_is_found_ready_where_it_listens(host: str, tmp_path: Path) -> None:
     _, text = run(SHORT_LIVED, tmp_path, host)
