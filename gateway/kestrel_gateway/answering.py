@@ -110,7 +110,7 @@ class EventResponse:
                     raise
                 self._visit.outcome = error.reason
                 await self._write(send, self._writer.failure(error))
-            await self._send(send, {"type": "http.response.body", "body": b""})
+            await send({"type": "http.response.body", "body": b""})
 
     async def _pass_on(self, stream: AnswerStream[Any], gone: "asyncio.Future[None]", send: Send) -> None:
         reading = asyncio.ensure_future(stream.next_chunk())
@@ -143,15 +143,7 @@ class EventResponse:
             self._has_begun = True
             await send({"type": "http.response.start", "status": 200, "headers": EVENT_HEADERS})
         if data:
-            await self._send(send, {"type": "http.response.body", "body": data, "more_body": True})
-
-    async def _send(self, send: Send, message: dict[str, Any]) -> None:
-        """A client that neither reads nor leaves is left."""
-        try:
-            async with asyncio.timeout(self._options.write_timeout_s):
-                await send(message)
-        except TimeoutError:
-            raise ClientGone("the client did not read its answer") from None
+            await send({"type": "http.response.body", "body": data, "more_body": True})
 
 
 @contextmanager

@@ -21,7 +21,15 @@ from kestrel_core.protocol.names import shown
 from kestrel_gateway import errors
 from kestrel_gateway.answering import EventResponse, EventWriter, answer_whole, event
 from kestrel_gateway.house import House
-from kestrel_gateway.reading.bodies import Body, content_type, count_values, decode_json, read_form, read_json
+from kestrel_gateway.reading.bodies import (
+    Body,
+    check_form,
+    content_type,
+    count_values,
+    decode_json,
+    read_form,
+    read_json,
+)
 from kestrel_gateway.records.visits import visit_of
 
 KINDS = {field.key: field.argument.kind for field in BY_NAME.values()}
@@ -32,6 +40,7 @@ async def answer_skill(house: House, http: HttpRequest, skill: str) -> ASGIApp:
     visit, options = visit_of(http), house.options
     is_form = content_type(http) == "multipart/form-data"
     if is_form:
+        check_form(http)
         body = of_form(await read_form(http, options), options.max_values)
     else:
         body = await read_json(http, options)

@@ -5,7 +5,7 @@ connections, headers that are too long, too many or too slow, and what is no HTT
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, cast
 
 import httptools
@@ -25,6 +25,7 @@ NUM_SPARE = 16  # connections over the limit, on which health is told and nothin
 SPARE_HEADER_S = 1.0  # so that nobody keeps those
 MAX_PIPELINED = 16  # requests that a client sends before their turn; each costs memory
 LINGER_S = 2.0
+OF_AN_UPGRADE = (b"upgrade", b"http2-settings")  # headers, and words of `Connection` that name them
 LOOK_S = 0.02
 LINGER_BYTES = 64 * 2**20
 RefusalAgain = Callable[[str, Headers, str], KestrelError | None]  # given path, headers and address
@@ -33,7 +34,8 @@ RefusalAgain = Callable[[str, Headers, str], KestrelError | None]  # given path,
 class LingeringTransport:
     """A transport whose close waits for the rest of a body, so that its sender reads why it was refused.
 
-    Closing a socket that has unread bytes resets the connection, and the answer is lost on the way.
+    Closing a socket that has unread bytes resets the connection, and the answer is lost on the way. What was
+    written is sent before, but not for ever: who does not read is left.
     """
 
     def __init__(self, inner: asyncio.Transport, protocol: "LimitedProtocol") -> None:
@@ -46,6 +48,7 @@ class LingeringTransport:
         if self.is_closing():
             return
         self._is_closing = True
+        self._protocol.await_reader()
         if self._protocol.has_read_all or not self._inner.can_write_eof():
             self._inner.close()
             return
@@ -81,6 +84,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self.has_read_all = True  # of the newest request
         self._running: RequestResponseCycle | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._unread_timer: asyncio.TimerHandle | None = None  # while what was written waits for its reader
         self._header_timeout_s = self.limits.header_timeout_s
         self._is_spare = False
         self._is_in_head = False
@@ -88,6 +92,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._raw_bytes = 0  # since the head began, whether read or not
         self._keeps_alive = True
         self._is_deaf = False
+        self._is_upgrade = False  # a head that asks for another protocol, and is read once more without that
         self._path = ""  # of the newest request, once its headers are known
         self._num_dropped = 0
 
@@ -109,11 +114,34 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timer()
+        self._stop_unread_timer()
         self.has_read_all = True  # there is nobody left to linger for
         super().connection_lost(exc)
         if self._running is not None:  # uvicorn tells the newest request alone, which may not have begun
             self._running.disconnected = True
             self._running.message_event.set()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self.await_reader()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._stop_unread_timer()
+
+    def await_reader(self) -> None:
+        """A client that neither reads nor leaves is left, whatever it asked for."""
+        if self._unread_timer is None:
+            self._unread_timer = self.loop.call_later(self.limits.write_timeout_s, self._leave_reader)
+
+    def _leave_reader(self) -> None:
+        self._unread_timer = None
+        self.transport.abort()
+
+    def _stop_unread_timer(self) -> None:
+        if self._unread_timer is not None:
+            self._unread_timer.cancel()
+            self._unread_timer = None
 
     def data_received(self, data: bytes) -> None:
         if self._is_deaf:
@@ -126,12 +154,27 @@ class LimitedProtocol(HttpToolsProtocol):
         except httptools.HttpParserCallbackError as error:
             cause = error.__context__
             self._refuse(cause if isinstance(cause, KestrelError) else BadHttp(NO_HTTP))
-        except httptools.HttpParserUpgrade:
-            pass  # it is answered in the HTTP it came in
+        except httptools.HttpParserUpgrade as upgrade:
+            self._begin_again(data[upgrade.args[0] :])
         except httptools.HttpParserError:
             self._refuse(BadHttp(NO_HTTP))
         else:
             self._watch_head(len(data) if was_in_head else 0)
+
+    def _begin_again(self, rest: bytes) -> None:
+        """The parser took what follows a head with `Upgrade` for another protocol, the body too. It is
+        answered in the HTTP it came in, so a new parser reads the same head without that wish.
+        """
+        line = b"%s %s HTTP/%s\r\n" % (
+            self.parser.get_method(),
+            self.url,
+            self.parser.get_http_version().encode(),
+        )
+        head = b"".join(b"%s: %s\r\n" % header for header in without_upgrade(self.headers))
+        self.parser = httptools.HttpRequestParser(self)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn's own
+        self._is_upgrade = False
+        self.data_received(line + head + b"\r\n" + rest)
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
@@ -155,6 +198,11 @@ class LimitedProtocol(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         if len(self.pipeline) >= MAX_PIPELINED:
             raise BadHttp("too many requests were sent before their turn; wait for answers")
+        if self.parser.should_upgrade():
+            if self.parser.get_method() == b"CONNECT":
+                raise BadHttp("CONNECT is for proxies, and this is none")
+            self._is_upgrade = True
+            return
         path = self.url.partition(b"?")[0]
         self._path = path.decode("ascii", "replace")
         if self.client is not None and (
@@ -170,6 +218,8 @@ class LimitedProtocol(HttpToolsProtocol):
         self._keeps_alive, self.cycle.keep_alive = self.cycle.keep_alive and not self._is_spare, False
 
     def on_message_complete(self) -> None:
+        if self._is_upgrade:
+            return
         self.has_read_all = True
         if not self.cycle.response_started:
             self.cycle.keep_alive = self._keeps_alive
@@ -255,6 +305,17 @@ class LimitedProtocol(HttpToolsProtocol):
         body = b"" if self.parser.get_method() == b"HEAD" else bytes(answer.body)
         self.transport.write(b"".join([*lines, b"\r\n", body]))
         self.transport.close()
+
+
+def without_upgrade(headers: Iterable[tuple[bytes, bytes]]) -> Iterator[tuple[bytes, bytes]]:
+    """These headers, but for what asks for another protocol than this."""
+    for name, value in headers:
+        if name == b"connection":
+            kept = [word for word in value.split(b",") if word.strip().lower() not in OF_AN_UPGRADE]
+            if kept:
+                yield name, b",".join(kept)
+        elif name not in OF_AN_UPGRADE:
+            yield name, value
 
 
 NO_HTTP = "this is no HTTP/1.1 that can be read"

@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect, Request
 
 from kestrel_core.protocol.errors import InvalidRequest
 from kestrel_core.protocol.names import shown
-from kestrel_gateway.errors import BodyTooLarge, ClientGone, SlowSender, UnsupportedMedia
+from kestrel_gateway.errors import BodyTooLarge, ClientGone, Forbidden, SlowSender, UnsupportedMedia
 from kestrel_gateway.options import GatewayOptions
 
 Body = dict[str, Any]
@@ -39,6 +39,14 @@ def check_json(request: Request) -> None:
         raise UnsupportedMedia(
             f'the content type is "{shown(given)}"; send JSON with "Content-Type: application/json"'
         )
+
+
+def check_form(request: Request) -> None:
+    """Any web page may send a form without asking, to a server on its reader's own machine too. Its browser
+    then says where it comes from.
+    """
+    if request.headers.get("sec-fetch-site") == "cross-site":
+        raise Forbidden("a page of another site sends this form; pages elsewhere may not ask this server")
 
 
 async def read_object(request: Request, options: GatewayOptions) -> Body:

@@ -150,8 +150,14 @@ def json_line(fields: dict[str, Any]) -> bytes:
 
 
 def text_line(fields: dict[str, Any]) -> bytes:
-    head = " ".join(str(fields.pop(name)) for name in ("time", "level", "method", "path", "status"))
-    return f"{head} {' '.join(f'{name}={value}' for name, value in fields.items())}".encode()
+    head = " ".join(_word(fields.pop(name)) for name in ("time", "level", "method", "path", "status"))
+    return f"{head} {' '.join(f'{name}={_word(value)}' for name, value in fields.items())}".encode()
+
+
+def _word(value: Any) -> str:
+    """Quoted where it would otherwise be taken for more than one field."""
+    text = str(value)
+    return msgspec.json.encode(text).decode() if any(mark in text for mark in ' ="') else text
 
 
 def stamp(seconds: float) -> str:

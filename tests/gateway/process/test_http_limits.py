@@ -6,6 +6,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from typing import Any
 
 import pytest
 from gateway_server import FakeUpstream, Running, endless, running
@@ -132,6 +133,59 @@ def test_a_request_after_another_has_limits_of_its_own(gateway: Running) -> None
 def test_an_upgrade_is_answered_in_the_http_it_came_in(gateway: Running) -> None:
     answer = spoken(gateway, GET + b"Connection: Upgrade, close\r\nUpgrade: h2c\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 200 ")
+
+
+WISH = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n"
+
+
+@pytest.mark.parametrize("cut", [1, 40, 100, 150, 200, 260])
+def test_a_body_behind_an_upgrade_is_a_body_and_no_request(gateway: Running, cut: int) -> None:
+    """However it is cut on the way; as curl and Java's client send it."""
+    body = json.dumps({"question": "GET /livez HTTP/1.1\r\nHost: a\r\n\r\n"}).encode()
+    head = b"POST /v1/query HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n" + WISH
+    sent = head + b"Content-Length: %d\r\n\r\n" % len(body) + body
+    last = GET + b"Connection: close\r\n\r\n"
+    gateway.upstream.asked.clear()
+    answer = spoken(gateway, sent[:cut], sent[cut:], last)
+    assert answer.count(b"HTTP/1.1 200") == 2 and answer.count(b"HTTP/1.1") == 2, answer
+    [asked] = gateway.upstream.asked
+    assert asked.arguments == json.loads(body)
+
+
+def test_a_chunked_body_behind_an_upgrade_is_read(gateway: Running) -> None:
+    head = b"POST /v1/query HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n" + WISH
+    body = b'11\r\n{"question": "?"}\r\n0\r\n\r\n'
+    answer = spoken(
+        gateway, head + b"Transfer-Encoding: chunked\r\n\r\n" + body + GET + b"Connection: close\r\n\r\n"
+    )
+    assert answer.count(b"HTTP/1.1 200") == 2 and answer.count(b"HTTP/1.1") == 2, answer
+
+
+def test_nothing_is_connected_to(gateway: Running) -> None:
+    answer = spoken(gateway, b"CONNECT /v1/query HTTP/1.1\r\nHost: a\r\n\r\n" + GET + b"\r\n")
+    assert refusal(answer) == (400, "bad_http")
+
+
+def test_who_does_not_read_an_answer_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of answers that are more than a connection takes unread."""
+    lost = threading.Event()
+
+    class Noted(http_limits.LimitedProtocol):
+        def connection_made(self, transport: Any) -> None:
+            transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2048)
+            super().connection_made(transport)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            super().connection_lost(exc)
+            lost.set()
+
+    monkeypatch.setattr(http_limits, "LimitedProtocol", Noted)
+    asked = b"GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n"
+    with running(write_timeout_s=0.2, idle_timeout_s=1) as gateway, socket.socket() as door:
+        door.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        door.connect(("127.0.0.1", gateway.port))
+        door.sendall(12 * asked)
+        assert lost.wait(60)
 
 
 @contextmanager

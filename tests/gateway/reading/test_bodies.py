@@ -214,6 +214,14 @@ def test_texts_of_a_form_are_utf8_whatever_they_call_themselves(gateway: Running
     assert gateway.upstream.asked[0].arguments == {"question": "Où?"}
 
 
+@pytest.mark.parametrize(("site", "status"), [("cross-site", 403), ("same-origin", 200), ("none", 200)])
+def test_a_form_of_another_sites_page_is_refused(gateway: Running, site: str, status: int) -> None:
+    gateway.upstream.asked.clear()
+    headers = {"Content-Type": "multipart/form-data; boundary=x", "Sec-Fetch-Site": site}
+    assert gateway.ask("POST", "/v1/query", form(('name="question"', b"?")), headers)[0] == status
+    assert len(gateway.upstream.asked) == (status == 200)
+
+
 def test_a_form_in_another_charset_is_refused(gateway: Running) -> None:
     kind = "multipart/form-data; boundary=x; charset=punycode"
     status, answer, _ = gateway.ask("POST", "/v1/query", form(('name="a"', b"a")), {"Content-Type": kind})

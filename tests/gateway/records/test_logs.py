@@ -146,3 +146,17 @@ def test_a_reader_of_the_log_that_has_gone_disturbs_nobody() -> None:
 
     with running(observers=[Log("json", broken)]) as gateway:
         assert gateway.post("/v1/query", {"question": "?"})[0] == 200
+
+
+def test_no_value_of_a_text_line_is_taken_for_another_field() -> None:
+    lines = Lines()
+    with running(observers=[Log("text", lines.append)]) as gateway:
+        gateway.post(
+            "/v2/models/moondream/generate", {"SKILL": "query", "QUESTION": "?", "id": 'a "b" status=200'}
+        )
+        gateway.get("/zz%20200%20outcome=ok%20key=bob")
+    asked, lost = (line.decode() for line in lines)
+    assert ' request_id="a \\"b\\" status=200" ' in asked and " status=" not in asked.replace(
+        ' status=200" ', ""
+    )
+    assert ' GET "/zz 200 outcome=ok key=bob" 404 ' in lost
