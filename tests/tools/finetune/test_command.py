@@ -132,6 +132,47 @@ def test_a_run_that_was_interrupted_goes_on_to_the_same_weights(
     assert losses[0]["eval_losses"] == losses[1]["eval_losses"]
 
 
+def test_beginning_anew_leaves_nothing_of_the_earlier_run(tmp_path: Path) -> None:
+    data, model, out = learnable(tmp_path), save_tiny(tmp_path / "model", 2), tmp_path / "made/own"
+    earlier = ("--eval-data", str(data), "--steps", "20", "--lr", "0.04")
+    assert main(asked(data, model, out, *earlier)) == 0
+    notes = out / "notes.txt"
+    notes.write_text("not the run's")
+
+    # It learns nothing, so that the earlier adapter would be told by its scores.
+    anew = ("--eval-data", str(data), "--steps", "1", "--lr", "1e-9", "--targets", "qkv,proj,mlp")
+    assert main(asked(data, model, out, *anew, "--overwrite")) == 0
+    [row] = json.loads((out / "training.json").read_text())["scores"]["scores"]
+    assert row["with"] == 0.0
+    assert not (out / "adapter.safetensors").exists() and notes.exists()
+
+
+def test_what_the_earlier_run_left_is_gone_before_the_new_one_trains(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data, model, out = learnable(tmp_path), save_tiny(tmp_path / "model", 2), tmp_path / "own"
+    more = ("--steps", "1", "--scored", "0")
+    assert main(asked(data, model, out, *more)) == 0
+    left = list[str]()
+
+    def look(self: training.Run) -> None:
+        left.extend(sorted(path.name for path in out.rglob("*") if path.suffix != ".features"))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(training.Run, "go", look)
+    assert main(asked(data, model, out, *more, "--overwrite")) == 130
+    assert left == ["checkpoint", "pictures"]
+
+
+def test_an_adapter_file_that_the_run_does_not_write_is_removed(tmp_path: Path) -> None:
+    data, model, out = learnable(tmp_path), save_tiny(tmp_path / "model", 2), tmp_path / "own"
+    more = ("--steps", "2", "--scored", "0", "--targets", "qkv,proj,mlp")
+    assert main(asked(data, model, out, *more, "--max-minutes", "1e-9")) == 0
+    (out / "adapter.safetensors").write_bytes(b"of an earlier run")
+    assert main(asked(data, model, out, *more, "--resume")) == 0
+    assert not (out / "adapter.safetensors").exists() and (out / "peft").exists()
+
+
 def test_a_run_whose_minutes_are_over_leaves_an_adapter_and_goes_on(tmp_path: Path) -> None:
     data, model = all_skills(tmp_path), save_tiny(tmp_path / "model", 2)
     more = ("--steps", "4", "--eval-every", "2", "--scored", "0", "--stored", "float32", "--lr", "0.01")

@@ -39,6 +39,7 @@ from .parameters import TRAINED, Parameters, trained
 from .training import Run, State, Trainer
 
 ADAPTER, PEFT = "adapter.safetensors", "peft"  # a file and a folder
+MADE = (ADAPTER, PEFT, "training.json", "loss.svg", "checkpoint")  # all that a run leaves
 SCORING_BATCH = 16
 # What a run that goes on may have otherwise than before.
 FREE = ("data", "out", "eval_data", "max_minutes", "recompute", "stored", "resume", "overwrite", "scored")
@@ -59,7 +60,7 @@ def finetune(options: FinetuneOptions, config: RuntimeConfig, console: Console) 
     data, lines = _read(options, Lessons(model.language, builtin_skills(), prepare), console)
     out.mkdir(parents=True, exist_ok=True)
     if options.overwrite:
-        shutil.rmtree(kept, ignore_errors=True)
+        _remove_earlier(out)
     features, pictures = Features(kept / "pictures"), pictures_of(data.lines)
     with counted("pictures", max(1, len(pictures)), console) as advance:
         features.compute(model.network, pictures, prepare, advance)
@@ -140,6 +141,15 @@ def _check_folder(options: FinetuneOptions, kept: Path) -> None:
         )
 
 
+def _remove_earlier(out: Path) -> None:
+    """What the run makes alone: other files may lie in the folder too."""
+    for path in (out / name for name in MADE):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+
+
 def _check_reach(options: FinetuneOptions, config: TextConfig) -> None:
     blocks, own_rank = options.blocks, options.expert_rank
     if blocks is not None and blocks > config.n_layers:
@@ -188,6 +198,8 @@ def _write_adapter(
     adapter, shape = parameters.adapter(DTYPES[options.stored]), model.network.config.text
     if parameters.targets <= set(TRAINED[model.network.config.generation]):
         write_moondream(adapter, shape, options.out / ADAPTER)
+    else:  # a server would take one that lies there for this run's, and not the folder beside it
+        (options.out / ADAPTER).unlink(missing_ok=True)
     write_peft(adapter, shape, options.out / PEFT, _base_model(config))
 
 
