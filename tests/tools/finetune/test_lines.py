@@ -49,8 +49,11 @@ def without(line: dict[str, Any], name: str) -> dict[str, Any]:
         (QUERY | {"settings": {"temprature": 1}}, "did you mean temperature?"),
         (QUERY | {"answer": " "}, "answer is empty"),
         (QUERY | {"answer": 4}, "answer must be a string"),
+        (QUERY | {"answer": "half a pair: \ud83d"}, "answer is not UTF-8 text"),
         (QUERY | {"answer": "x" * 200}, "(5 image + 211 text) and max_context is 128"),
         (QUERY | {"image": "absent.png"}, 'there is no picture "absent.png" beside the data file'),
+        (QUERY | {"image": "é.png" * 100}, 'there is no picture "é.png'),  # no file system has such names
+        (QUERY | {"image": "a\0b.png"}, 'there is no picture "a\\x00b.png" beside the data file'),
         (QUERY | {"image": "torn.png"}, "the PNG image is damaged or cut short"),
         (QUERY | {"image": "data:image/png;base64,!!"}, "neither an encoded picture nor valid base64"),
         (without(DETECT, "image"), "IMAGE is required for detect"),
@@ -60,6 +63,9 @@ def without(line: dict[str, Any], name: str) -> dict[str, Any]:
         (DETECT | {"objects": [BOX | {"x_max": 0.25}]}, "has no area"),
         (POINT | {"points": [{"x": True, "y": 0}]}, "x of points is no number"),
         (POINT | {"points": [{"x": -0.1, "y": 0}]}, "x of points is -0.1"),
+        (POINT | {"points": [{"x": 10**400, "y": 0}]}, "x of points is 1000"),  # no float is so large
+        (POINT | {"points": [{"x": float("inf"), "y": 0}]}, "x of points is no number"),
+        (POINT | {"points": [{"x": float("nan"), "y": 0}]}, "x of points is no number"),
     ],
 )
 def test_a_bad_line_is_told_with_its_number_and_one_reason(

@@ -7,6 +7,7 @@ that are bad are told together, each with its number and one reason.
 import hashlib
 import json
 import math
+import os
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -208,7 +209,7 @@ class Parser:
         if image.startswith("data:") or len(image) > LONGEST_PATH:
             return decode_image_input(image.encode("utf-8", "replace"))
         path = self._folder / image
-        if "\0" in image or not path.is_file():
+        if not os.path.isfile(path):  # unlike Path's, it has an answer for what can be no path at all
             raise InvalidRequest(f'there is no picture "{shown(image)}" beside the data file')
         return path
 
@@ -231,6 +232,8 @@ def _wanted(skill: str, value: Any) -> Any:
     if skill in TEXTS:
         if not isinstance(value, str):
             raise InvalidRequest(f"{key} must be a string")
+        if any("\ud800" <= letter <= "\udfff" for letter in value):  # JSON can escape half of a pair
+            raise InvalidRequest(f"{key} is not UTF-8 text")
         if not value.strip():
             raise InvalidRequest(f"{key} is empty; say what the model shall answer")
         return value
@@ -244,10 +247,11 @@ def _place(key: str, given: Any, names: tuple[str, ...]) -> dict[str, float]:
         raise InvalidRequest(f"each of {key} must be an object with {', '.join(names)}")
     for name in names:
         value = given[name]
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        is_whole = isinstance(value, int) and not isinstance(value, bool)  # maybe too large for a float
+        if not is_whole and not (isinstance(value, float) and math.isfinite(value)):
             raise InvalidRequest(f"{name} of {key} is no number")
         if not 0 <= value <= 1:
-            raise InvalidRequest(f"{name} of {key} is {value:g}; it is a fraction, from 0 to 1")
+            raise InvalidRequest(f"{name} of {key} is {shown(value, 20)}; it is a fraction, from 0 to 1")
     if names is OF_A_BOX and (given["x_max"] <= given["x_min"] or given["y_max"] <= given["y_min"]):
         raise InvalidRequest(f"a box of {key} has no area: x_max and y_max must exceed x_min and y_min")
     return {name: float(given[name]) for name in names}
