@@ -11,7 +11,8 @@ from lines_to_learn import BOX, all_skills, read, tiny_loaded, write_lines, writ
 from kestrel_core.build import LoadedModel
 from kestrel_core.loop.step import Kind
 from kestrel_core.protocol.errors import InvalidRequest
-from kestrel_tools.finetune.lines import BadLines
+from kestrel_core.skills.registry import builtin_skills
+from kestrel_tools.finetune.lines import BadLines, read_asked
 
 QUERY = {"skill": "query", "image": "red.png", "question": "which?", "answer": "red"}
 DETECT = {"skill": "detect", "image": "red.png", "object": "it", "objects": [BOX]}
@@ -52,6 +53,8 @@ def without(line: dict[str, Any], name: str) -> dict[str, Any]:
         (QUERY | {"answer": "half a pair: \ud83d"}, "answer is not UTF-8 text"),
         (QUERY | {"answer": "x" * 200}, "(5 image + 211 text) and max_context is 128"),
         (QUERY | {"image": "absent.png"}, 'there is no picture "absent.png" beside the data file'),
+        (QUERY | {"image": "cats"}, 'there is no picture "cats" beside'),  # also 3 bytes in base64
+        (QUERY | {"image": "https://x.org/1.png"}, 'there is no picture "https://x.org/1.png" beside'),
         (QUERY | {"image": "é.png" * 100}, 'there is no picture "é.png'),  # no file system has such names
         (QUERY | {"image": "a\0b.png"}, 'there is no picture "a\\x00b.png" beside the data file'),
         (QUERY | {"image": "torn.png"}, "the PNG image is damaged or cut short"),
@@ -107,6 +110,18 @@ def test_the_same_picture_by_path_data_url_and_base64_is_one_picture(
     images = ["long.png", f"data:image/png;base64,{text}", text]
     found = read(write_lines(folder / "same.jsonl", [QUERY | {"image": one} for one in images]), model)
     assert len({line.lesson.picture for line in found.lines}) == 1
+
+
+def test_a_picture_in_base64_may_be_as_short_as_a_path(folder: Path, model: LoadedModel) -> None:
+    text = base64.b64encode((folder / "red.png").read_bytes()).decode()
+    assert len(text) < 1000
+    images = ["red.png", text]
+    path = write_lines(folder / "short.jsonl", [QUERY | {"image": one} for one in images])
+    assert len({line.lesson.picture for line in read(path, model).lines}) == 1
+    assert [asked.request.image for asked in read_asked(path, builtin_skills())] == [
+        folder / "red.png",
+        (folder / "red.png").read_bytes(),
+    ]
 
 
 def test_a_lesson_reads_what_the_reply_would_sample(tmp_path: Path, model: LoadedModel) -> None:

@@ -15,8 +15,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from kestrel_core.intake.image_limits import ImageLimits
+from kestrel_core.intake.images import ImageFile
 from kestrel_core.loop.step import PreparedImage
-from kestrel_core.protocol.errors import InvalidRequest, KestrelError, PromptTooLong
+from kestrel_core.protocol.errors import BadImage, InvalidRequest, KestrelError, PromptTooLong
 from kestrel_core.protocol.messages import Request, parse_settings
 from kestrel_core.protocol.names import nearest, shown
 from kestrel_core.protocol.wire import decode_image_input
@@ -30,7 +32,7 @@ MAX_LINES = 100_000
 MAX_LINE_BYTES = 10 * 2**20
 TOLD = 20  # bad lines
 AT_ONCE = 64
-LONGEST_PATH = 1024  # letters; a longer text is the picture itself, in base64
+LONGEST_PATH = 1024  # letters; a longer text can only be the picture itself, in base64
 OF_A_BOX = ("x_min", "y_min", "x_max", "y_max")
 OF_A_POINT = ("x", "y")
 
@@ -209,9 +211,14 @@ class Parser:
         if image.startswith("data:") or len(image) > LONGEST_PATH:
             return decode_image_input(image.encode("utf-8", "replace"))
         path = self._folder / image
-        if not os.path.isfile(path):  # unlike Path's, it has an answer for what can be no path at all
-            raise InvalidRequest(f'there is no picture "{shown(image)}" beside the data file')
-        return path
+        if os.path.isfile(path):  # unlike Path's, it has an answer for what can be no path at all
+            return path
+        try:
+            data = decode_image_input(image.encode("utf-8", "replace"))
+            ImageFile(data, ImageLimits())  # short words are base64 too, but of no picture
+        except BadImage:
+            raise InvalidRequest(f'there is no picture "{shown(image)}" beside the data file') from None
+        return data
 
 
 def _parsed(raw: bytes) -> dict[str, Any]:
