@@ -1,6 +1,7 @@
 """`kestrel finetune` and `kestrel eval lines` as they are called, and what an engine then answers."""
 
 import json
+import os
 import signal
 from pathlib import Path
 from typing import Any
@@ -203,6 +204,21 @@ def test_bad_lines_end_the_command_before_anything_is_made(
     assert main(asked(data, save_tiny(tmp_path / "model"), out)) == 2
     said = capsys.readouterr().err
     assert "line 1: answer is empty" in said and "line 2: skill is missing" in said
+    assert not out.exists()
+
+
+def test_lines_that_can_be_read_only_once_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, b'{"skill": "query", "question": "who?", "answer": "me"}\n')
+    os.close(writing)
+    model, out = save_tiny(tmp_path / "model"), tmp_path / "own"
+    try:
+        assert main(asked(Path(f"/dev/fd/{reading}"), model, out)) == 2
+    finally:
+        os.close(reading)
+    assert f"{reading} is no regular file" in capsys.readouterr().err
     assert not out.exists()
 
 

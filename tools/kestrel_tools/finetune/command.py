@@ -1,5 +1,6 @@
 """`kestrel finetune`: from lines to an adapter that the server takes, with all that tells how it went."""
 
+import os
 import shutil
 import signal
 import threading
@@ -162,7 +163,7 @@ def _check_reach(options: FinetuneOptions, config: TextConfig) -> None:
 
 def _read(options: FinetuneOptions, lessons: Lessons, console: Console) -> tuple[Data, Split]:
     def read(path: Path) -> Data:
-        size, done = path.stat().st_size if path.is_file() else 0, 0
+        size, done = os.path.getsize(path) if os.path.isfile(path) else 0, 0
         with told(console) as tell:
 
             def advance(num_bytes: int) -> None:

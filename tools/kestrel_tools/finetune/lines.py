@@ -110,6 +110,8 @@ class Lessons:
 
 def read_data(path: Path, skills: SkillRegistry, lessons: Lessons, advance: Advance) -> Data:
     """Raises `BadLines`. `advance` is told how many bytes were checked."""
+    if os.path.exists(path) and not os.path.isfile(path):  # a pipe would be empty when the digest is made
+        raise InvalidRequest(f"{path} is no regular file; write the lines to one, since they are read twice")
     lines = _read(path, skills, lessons, advance)
     digest = hashlib.sha256(path.read_bytes())
     for key in sorted({line.lesson.picture for line in lines if line.lesson.picture}):
