@@ -256,6 +256,34 @@ def test_more_than_the_model_has_is_refused(
     assert not out.exists()
 
 
+@pytest.mark.parametrize("name", [".hidden", "a" * 251, "a\nb", "/"])
+def test_a_folder_whose_name_no_server_takes_is_refused_before_anything_is_loaded(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(asked(learnable(tmp_path), tmp_path / "no model", tmp_path / "made" / name)) == 2
+    said = capsys.readouterr().err
+    assert "no server takes" in said and "a dot" in said
+    assert not (tmp_path / "made").exists()
+
+
+def test_a_folder_that_is_a_file_is_refused_before_anything_is_loaded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "own").write_text("a file")
+    for more in ((), ("--overwrite",)):
+        assert main(asked(learnable(tmp_path), tmp_path / "no model", tmp_path / "own", *more)) == 2
+        assert "own is no folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("out", ["taken/own", "é" * 200])
+def test_a_folder_that_cannot_be_made_is_told_before_anything_is_trained(
+    out: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "taken").write_text("a file")
+    assert main(asked(learnable(tmp_path), save_tiny(tmp_path / "model"), tmp_path / out)) == 2
+    assert "cannot be written to" in capsys.readouterr().err
+
+
 def test_resuming_nothing_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(asked(tmp_path / "x.jsonl", tmp_path, tmp_path / "own", "--resume")) == 2
     assert "holds no run to resume" in capsys.readouterr().err

@@ -1,6 +1,7 @@
 """A run on disk, to go on from: one safetensors file, replaced as a whole, and never a pickle."""
 
 import json
+import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ def save(
 
 
 def exists(folder: Path) -> bool:
-    return (folder / FILE).is_file()
+    return os.path.isfile(folder / FILE)
 
 
 @torch.no_grad()

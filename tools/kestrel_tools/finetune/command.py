@@ -18,12 +18,14 @@ from kestrel_core.build import LoadedModel, assemble_engine, open_model
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.intake.image_limits import ImageLimits
 from kestrel_core.intake.image_preparer import ImagePreparer
+from kestrel_core.intake.local_adapters import MAX_NAME, is_name
 from kestrel_core.intake.models import MODELS
 from kestrel_core.moondream.checkpoint.adapter_writing import write_moondream, write_peft
 from kestrel_core.moondream.config import TextConfig
 from kestrel_core.moondream.loading import DTYPES
 from kestrel_core.moondream.lora import expert_rank
 from kestrel_core.protocol.errors import InvalidRequest
+from kestrel_core.protocol.names import shown
 from kestrel_core.skills.registry import builtin_skills
 from kestrel_tools.bench.machine.versions import provenance
 from kestrel_tools.bench.results import write_document
@@ -59,9 +61,7 @@ def finetune(options: FinetuneOptions, config: RuntimeConfig, console: Console) 
     limits = ImageLimits(config.max_image_bytes, config.max_image_pixels)
     prepare = ImagePreparer(model.network.config.vision, limits, time.monotonic, lambda seconds: None)
     data, lines = _read(options, Lessons(model.language, builtin_skills(), prepare), console)
-    out.mkdir(parents=True, exist_ok=True)
-    if options.overwrite:
-        _remove_earlier(out)
+    _make_folder(options, kept)
     features, pictures = Features(kept / "pictures"), pictures_of(data.lines)
     with counted("pictures", max(1, len(pictures)), console) as advance:
         features.compute(model.network, pictures, prepare, advance)
@@ -135,11 +135,28 @@ def _check_folder(options: FinetuneOptions, kept: Path) -> None:
         raise InvalidRequest("--resume goes on with a run and --overwrite begins anew; give one of them")
     if options.resume and not checkpoint.exists(kept):
         raise InvalidRequest(f"{options.out} holds no run to resume; leave out --resume")
-    found = checkpoint.exists(kept) or any((options.out / made).exists() for made in (ADAPTER, PEFT))
+    name = os.path.basename(os.path.realpath(options.out))
+    if not is_name(f"{name}/{PEFT}"):  # the longer one of the two that the adapter has
+        raise InvalidRequest(
+            f'--out ends in "{shown(name)}", which no server takes for the name of an adapter; it has up to '
+            f"{MAX_NAME - len(PEFT) - 1} letters that can be printed, and does not begin with a dot"
+        )
+    if os.path.lexists(options.out) and not os.path.isdir(options.out):
+        raise InvalidRequest(f"{options.out} is no folder; --out is one that is there, or that can be made")
+    found = checkpoint.exists(kept) or any(os.path.exists(options.out / made) for made in (ADAPTER, PEFT))
     if found and not options.resume and not options.overwrite:
         raise InvalidRequest(
             f"{options.out} holds a run already; --resume goes on with it, --overwrite begins anew"
         )
+
+
+def _make_folder(options: FinetuneOptions, kept: Path) -> None:
+    try:
+        if options.overwrite:
+            _remove_earlier(options.out)
+        kept.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidRequest(f"{options.out} cannot be written to ({error.strerror})") from None
 
 
 def _remove_earlier(out: Path) -> None:
