@@ -73,6 +73,15 @@ def test_both_written_formats_are_the_same_adapter(generation: int, tmp_path: Pa
                 )
 
 
+def test_an_adapter_is_scored_at_its_rank_whatever_servers_take(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KESTREL_MAX_ADAPTER_RANK", "4")
+    data, model, out = learnable(tmp_path), save_tiny(tmp_path / "model"), tmp_path / "own"
+    assert main(asked(data, model, out, "--eval-data", str(data), "--steps", "1")) == 0
+    assert json.loads((out / "training.json").read_text())["scores"] is not None
+
+
 def test_attention_is_adapted_where_it_is_asked_for_and_written_as_pefts(tmp_path: Path) -> None:
     data, model, out = learnable(tmp_path), save_tiny(tmp_path / "model", 3), tmp_path / "made/own"
     more = ("--eval-data", str(data), "--steps", "20", "--lr", "0.04", "--targets", "proj,mlp")

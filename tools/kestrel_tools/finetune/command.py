@@ -121,7 +121,7 @@ def finetune(options: FinetuneOptions, config: RuntimeConfig, console: Console) 
     }
     write_document(out / "training.json", document)
     if asked:
-        document["scores"] = _scores(asked, model, config, out, console)
+        document["scores"] = _scores(asked, model, config, options, console)
         write_document(out / "training.json", document)
     if run.is_complete:
         shutil.rmtree(kept / "pictures", ignore_errors=True)  # of no use any more, and large
@@ -242,13 +242,20 @@ def smoothed(losses: list[tuple[int, float]], at_most: int = 200) -> list[tuple[
 
 
 def _scores(
-    asked: list[Asked], model: LoadedModel, config: RuntimeConfig, out: Path, console: Console
+    asked: list[Asked],
+    model: LoadedModel,
+    config: RuntimeConfig,
+    options: FinetuneOptions,
+    console: Console,
 ) -> dict[str, Any]:
     """Of an engine that serves the adapter as a server would: from the folder above, by its name."""
-    place = out.resolve()
+    place = options.out.resolve()
     name = place.name if (place / ADAPTER).exists() else f"{place.name}/{PEFT}"
     serving = replace(
-        config, adapters=str(place.parent), max_batch_size=max(SCORING_BATCH, config.max_batch_size)
+        config,
+        adapters=str(place.parent),
+        max_adapter_rank=max(options.rank, config.max_adapter_rank),
+        max_batch_size=max(SCORING_BATCH, config.max_batch_size),
     )
     engine = assemble_engine(model, serving, builtin_skills())
     with closing(EngineAnswers(engine, serving.max_batch_size)) as answers:
