@@ -111,7 +111,10 @@ def _cached(repository: str, revision: str) -> Path | None:
         )
     except Exception:  # whatever it is, the cache does not help
         return None
-    return Path(found) if holds_adapter(Path(found)) else None
+    folder = Path(found)
+    # Where only one half of PEFT's two files has come, the other still has to be fetched.
+    halves = {(folder / name).exists() for name in (PEFT_CONFIG, PEFT_TENSORS)}
+    return folder if len(halves) == 1 and holds_adapter(folder) else None
 
 
 def _told(name: str, size: int) -> Callable[[int, int], None]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from huggingface_hub import constants
-from local_hub import Hub, commit_of, serving
+from local_hub import Hub, commit_of, put, serving
 from text_adapters import Clock, Text, TextReader
 
 from kestrel_core.intake.adapters import FAILURE_S, AdapterStore
@@ -139,6 +139,19 @@ def test_a_download_that_breaks_off_is_no_adapter_in_the_cache(hub: Hub) -> None
     setting = Setting()
     assert isinstance(setting.refusal("org/peft"), AdapterUnreachable)
     assert setting.reader.paths == []
+
+
+@pytest.mark.parametrize("there", PEFT)
+def test_a_cache_with_half_an_adapter_is_not_used_and_the_whole_is_fetched_later(
+    hub: Hub, cache: Path, there: str
+) -> None:
+    put(cache, "org/peft", "main", {there: PEFT[there]})
+    hub.refuse["org/peft"] = (500, "")
+    setting = Setting()
+    assert isinstance(setting.refusal("org/peft"), AdapterUnreachable)
+    del hub.refuse["org/peft"]
+    setting.clock.now = FAILURE_S
+    assert setting.store.resolve("org/peft") == Text('{"r": 8}')
 
 
 def test_a_download_takes_no_longer_than_its_time(hub: Hub) -> None:
