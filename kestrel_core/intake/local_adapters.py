@@ -70,7 +70,7 @@ class LocalAdapters:
         if self._folder is None:
             return ()
         found: set[str] = set()
-        for name in _names_below(self._folder, MAX_DEPTH):
+        for name in _names_below(self._folder, self._folder.resolve(), MAX_DEPTH):
             found.add(name)
             if len(found) >= MAX_NAMES:
                 break
@@ -103,15 +103,20 @@ def files_of(place: Path) -> list[Path]:
         return []  # it went away, or is not ours to read
 
 
-def _names_below(folder: Path, depth: int, prefix: str = "") -> Iterator[str]:
+def _names_below(folder: Path, root: Path, depth: int, prefix: str = "") -> Iterator[str]:
     try:
         entries = sorted(entry for entry in folder.iterdir() if not entry.name.startswith("."))
         for entry in entries:
-            if entry.is_dir():
+            is_folder = os.path.isdir(entry)
+            if not is_folder and not os.path.isfile(entry):
+                continue  # a pipe, or a link to nowhere
+            if entry.is_symlink() and not entry.resolve().is_relative_to(root):
+                continue  # it would be refused, and what lies outside is nobody's to know
+            if is_folder:
                 if holds_adapter(entry):
                     yield prefix + entry.name
                 elif depth > 1:
-                    yield from _names_below(entry, depth - 1, f"{prefix}{entry.name}/")
+                    yield from _names_below(entry, root, depth - 1, f"{prefix}{entry.name}/")
             elif entry.suffix in SUFFIXES:
                 yield prefix + entry.stem
     except OSError:

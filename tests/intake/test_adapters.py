@@ -114,6 +114,34 @@ def test_a_link_within_the_folder_is_a_second_name(folder: Path) -> None:
     assert store(folder).resolve("y") == Text("x.pt")
 
 
+def test_what_a_link_reaches_outside_the_folder_is_not_listed(folder: Path, tmp_path: Path) -> None:
+    fill(folder, "x.pt", "team/y.pt", "team/z.pt")
+    fill(tmp_path, "outside/final.pt", "others/private.pt", "others/secret.pt")
+    for link, place in (
+        *(("whole", "outside"), ("several", "others"), ("single.pt", "outside/final.pt")),
+        *(("inside", "adapters/team"), ("inside.pt", "adapters/x.pt")),
+    ):
+        (folder / link).symlink_to(tmp_path / place)
+    adapters = store(folder)
+    assert adapters.names() == ("inside", "inside/y", "inside/z", "team/y", "team/z", "x")
+    assert "private" not in str(refusal(adapters, "privat"))
+
+
+def test_a_link_of_the_folder_itself_is_followed(folder: Path, tmp_path: Path) -> None:
+    fill(folder, "x.pt")
+    (tmp_path / "link").symlink_to(folder)
+    adapters = store(tmp_path / "link")
+    assert adapters.names() == ("x",) and adapters.resolve("x") == Text("x.pt")
+
+
+def test_links_to_nowhere_and_pipes_are_not_listed(folder: Path) -> None:
+    fill(folder, "x.pt")
+    (folder / "gone.pt").symlink_to(folder / "nowhere.pt")
+    (folder / "self.pt").symlink_to(folder / "self.pt")
+    os.mkfifo(folder / "pipe.pt")
+    assert store(folder).names() == ("x",)
+
+
 def test_the_names_are_listed_sorted_and_without_suffixes(folder: Path) -> None:
     fill(folder, "x.pt", "x.safetensors", "b/final.pt", "a/c.pt", "a/d.pt", ".h.pt", ".g/x.pt", "README.md")
     assert store(folder).names() == ("a/c", "a/d", "b", "x")
