@@ -7,6 +7,7 @@ Experts are PEFT's `target_parameters`: A [experts * rank, in] has the experts o
 [out, rank * experts] has them innermost. Before PEFT 0.19 A and B were the other way round.
 """
 
+import json
 import math
 import re
 from collections.abc import Iterator, Mapping
@@ -42,6 +43,7 @@ READ = {
     *("peft_type", "r", "lora_alpha", "rank_pattern", "alpha_pattern", "use_rslora"),
     *("bias", "init_lora_weights"),
 }
+FLAGS = ("use_rslora", "use_dora", "use_qalora", "lora_bias", "fan_in_fan_out")  # true, false or null
 # Ways to begin the training that leave the model's own weights alone; the others change those.
 PLAIN_STARTS = (None, True, False, "gaussian", "eva", "orthogonal")
 
@@ -81,7 +83,7 @@ class PeftConfig:
             alpha=_number(document, "lora_alpha"),
             rank_patterns=_patterns(document, "rank_pattern", whole=True),
             alpha_patterns=_patterns(document, "alpha_pattern"),
-            use_rslora=bool(document.get("use_rslora")),
+            use_rslora=document.get("use_rslora") is True,
             parameters=_names(document, "target_parameters"),
             version=_version(document.get("peft_version")),
         )
@@ -150,6 +152,11 @@ def _refuse_unsupported(document: Mapping[str, Any]) -> None:
     kind = document.get("peft_type")
     if kind != "LORA":
         raise BadAdapter(f'peft_type is "{shown(kind)}" in adapter_config.json, and only "LORA" is served')
+    for name in FLAGS:
+        if not isinstance(value := document.get(name), bool | None):  # "false" in quotes is true to Python
+            raise BadAdapter(
+                f"{name} is {shown(json.dumps(value))} in adapter_config.json, and must be true or false"
+            )
     for name, value in document.items():
         if name not in HARMLESS and name not in READ and value and value != "none":
             raise BadAdapter(
@@ -160,7 +167,7 @@ def _refuse_unsupported(document: Mapping[str, Any]) -> None:
             f'bias is "{shown(document["bias"])}" in adapter_config.json, and only "none" is served'
         )
     start = document.get("init_lora_weights")
-    if not any(start is plain or start == plain for plain in PLAIN_STARTS):
+    if not isinstance(start, bool | str | None) or start not in PLAIN_STARTS:  # 1 is in them, being True
         raise BadAdapter(
             f'init_lora_weights is "{shown(start)}" in adapter_config.json, which changes the model too; '
             "convert the adapter to plain LoRA"
