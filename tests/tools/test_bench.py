@@ -88,6 +88,21 @@ def test_a_server_gives_as_many_tokens_as_the_engine(tmp_path: Path) -> None:
         assert row["of_engine"] == pytest.approx(row["requests_per_s"] / engine["requests_per_s"])
 
 
+@pytest.mark.parametrize(
+    "told",
+    [
+        ("decode", "--model-path=nowhere", "--device=cpu", "--json=."),
+        ("load", "--model-path=nowhere", "--device=cpu", "--html=."),
+        ("attacks", "--url=localhost:1", "--json=."),
+    ],
+)
+def test_a_result_that_would_go_into_a_folder_is_refused_before_the_work(
+    told: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", *told]) == 2
+    assert "it is a folder" in capsys.readouterr().err
+
+
 def test_a_result_is_rendered_as_markdown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     document = {
         "bench": "decode",

@@ -256,6 +256,7 @@ def test_a_file_that_is_no_record_is_refused(
         (("--record=choices.jsonl", "--compare"), "asked in one way"),
         (("--record=choices.jsonl", "--url=localhost:1"), "an engine here"),
         (("--record=nowhere/choices.jsonl",), "no such folder"),
+        (("--record=.",), "it is a folder"),
         (("--logprobs",), "give a --record"),
     ],
 )

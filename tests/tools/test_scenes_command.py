@@ -225,6 +225,7 @@ def test_a_missed_target_matters_only_when_it_is_required(
     [
         ("--sheet=sheet.pdf", ".svg or .png"),
         ("--json=nowhere/report.json", "no such folder"),
+        ("--json=.", "it is a folder"),
         ("--scenes=0", "at least 1"),
         ("--concurrency=0", "at least 1"),
     ],

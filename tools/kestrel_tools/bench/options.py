@@ -18,6 +18,7 @@ from kestrel_core.protocol.errors import InvalidRequest
 from kestrel_tools.bench.pauses_options import Pauses
 from kestrel_tools.bench.results import Bench, Row, markdown, read_document
 from kestrel_tools.options import Option, add_command, read_options, several, words
+from kestrel_tools.scenes.options import check_no_folder
 
 if TYPE_CHECKING:
     from kestrel_core.cli.options import Commands
@@ -197,6 +198,7 @@ class Ramp:
             raise InvalidRequest("tokens, and a promised rate, must be above 0")
         if self.max_steps == 0 and self.rate is None:
             raise InvalidRequest("there is nothing to measure: neither steps nor a rate")
+        check_no_folder(self.html)
 
 
 def width_and_height(text: str) -> tuple[int, int]:
@@ -323,6 +325,7 @@ class Attacks:
     def __post_init__(self) -> None:
         if not (self.seconds > 0 and self.rate > 0 and self.slower >= 1):
             raise InvalidRequest("an attack takes time, a user asks at a rate, and P95 may be 1 times itself")
+        check_no_folder(self.report)
 
 
 @dataclass(frozen=True, slots=True)
@@ -333,6 +336,9 @@ class Result:
     commit: Annotated[
         str | None, Option("to be named in the result; else what git says here", metavar="ID")
     ] = None
+
+    def __post_init__(self) -> None:
+        check_no_folder(self.report)
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,7 +385,8 @@ def _run(options: argparse.Namespace, console: Console) -> int:
     chosen: list[object] = [read_options(kind, options) for kind in kinds]
     target: Bench | Console = console
     if builds_engine:
-        target = Bench(engine_config(options), console, options.report, options.commit)
+        result = read_options(Result, options)
+        target = Bench(engine_config(options), console, result.report, result.commit)
     measure = getattr(import_module(f"kestrel_tools.bench.parts.{options.part}"), f"bench_{options.part}")
     return 1 if measure(*chosen, target) is False else 0
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from kestrel_core.protocol.errors import InvalidRequest
 from kestrel_tools.options import Option
+from kestrel_tools.scenes.options import check_no_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,3 +34,4 @@ class QuantizeOptions:
             raise InvalidRequest(f"{self.pictures} is not a folder; --pictures takes one with pictures")
         if self.out is not None and not self.out.absolute().parent.is_dir():
             raise InvalidRequest(f"{self.out} cannot be written: there is no folder {self.out.parent}")
+        check_no_folder(self.out)

@@ -121,6 +121,14 @@ def check_writable(*paths: Path | None) -> None:
     for path in paths:
         if path is not None and not path.absolute().parent.is_dir():
             raise InvalidRequest(f"{path} cannot be written: there is no such folder")
+    check_no_folder(*paths)
+
+
+def check_no_folder(*paths: Path | None) -> None:
+    """Said at the start, since a report is written after all the work."""
+    for path in paths:
+        if path is not None and path.is_dir():
+            raise InvalidRequest(f"{path} cannot be written: it is a folder; name a file")
 
 
 def check_suffix(sheet: Path) -> None:
