@@ -15,15 +15,17 @@ from kestrel_core.build import LoadedModel, assemble_engine, open_model
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.loop.step import Kind, Readout
 from kestrel_core.protocol.errors import EngineFailed, UnsupportedSkill
-from kestrel_core.protocol.messages import Request
+from kestrel_core.protocol.messages import Request, Settings
 from kestrel_tools.commands import main
 from kestrel_tools.reference import judge
+from kestrel_tools.scenes import asking
 from kestrel_tools.scenes.answers import Answer, EngineAnswers
 from kestrel_tools.scenes.asking import SETTINGS, Asked
 from kestrel_tools.scenes.choices import NEAR, check, near_of
 from kestrel_tools.scenes.pictures import NewPictures, new_picture
 from kestrel_tools.scenes.record import Record, Recorded, Recording
 from kestrel_tools.scenes.verdict import Verdict
+from tests.small_atlas import small_atlas
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -265,6 +267,34 @@ def test_what_cannot_be_recorded_is_said_before_the_work(
 ) -> None:
     assert main(["eval", "scenes", *options]) == 2
     assert complaint in capsys.readouterr().err
+
+
+def test_pictures_of_things_are_drawn_again_from_the_atlas_they_were_drawn_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(asking, "SETTINGS", Settings(temperature=0.0, max_tokens=6, max_objects=2))
+    drawings, file, atlas = tmp_path / "drawings", tmp_path / "choices.jsonl", small_atlas()
+    drawings.mkdir()
+    atlas.sprites.save(drawings / "things-mine.npz")
+    atlas.fonts.save(drawings / "font-dots.npz")
+    monkeypatch.chdir(tmp_path)
+    arguments = ["eval", "scenes", "--scenes=1", "--world=things", "--model=moondream-tiny", "--device=cpu"]
+    assert main([*arguments, "--atlas=drawings", f"--record={file}"]) == 0
+    monkeypatch.chdir("/")
+    code, document = checked(file)
+    assert code == 0 and document["num_redrawn"] == 0
+
+    elsewhere = drawings.rename(tmp_path / "elsewhere")
+    assert main(["eval", "choices", str(file)]) == 2
+    assert f"{drawings} has no drawings" in capsys.readouterr().err
+    code, document = checked(file, f"--atlas={elsewhere}")
+    assert code == 0 and document["num_redrawn"] == 0
+
+    about, *lines = file.read_text().splitlines()  # older records do not name it
+    older = {name: value for name, value in json.loads(about).items() if name != "atlas"}
+    file.write_text("\n".join([json.dumps(older), *lines]))
+    code, document = checked(file, f"--atlas={elsewhere}")
+    assert code == 0 and document["num_redrawn"] == 0
 
 
 # One row.

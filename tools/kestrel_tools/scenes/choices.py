@@ -59,7 +59,9 @@ def eval_choices(options: ChoicesOptions, console: Console) -> bool:
     about = record.about
     folder = Path(about["folder"]) if about["folder"] else None
     world = about.get("world", "shapes")  # older records are all of shapes
-    pictures = pictures_of(EvalOptions(about["num_pictures"], about["seed"], pictures=folder, world=world))
+    atlas = options.atlas or (Path(about["atlas"]) if about.get("atlas") else None)  # and do not name it
+    number, seed = about["num_pictures"], about["seed"]
+    pictures = pictures_of(EvalOptions(number, seed, pictures=folder, world=world, atlas=atlas))
     said = {"model_path": options.model_path} if options.model_path else {}
     named = {name: about["config"][name] for name in MODEL} | said
     model = open_model(RuntimeConfig(**named, device=options.device, dtype=options.dtype))
@@ -75,6 +77,7 @@ def eval_choices(options: ChoicesOptions, console: Console) -> bool:
         "reference": {
             **asdict(options),
             "file": options.file.name,
+            "atlas": str(atlas) if atlas else None,
             "report": None,
             **provenance(options.device),
         },

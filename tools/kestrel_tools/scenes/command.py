@@ -151,11 +151,12 @@ def _asked(
         with ExitStack() as opened:
             noted = None
             if options.record is not None:
-                about = {  # the pictures are drawn from the first four
+                about = {  # the pictures are drawn from the first five
                     "world": options.world,
                     "seed": options.seed,
                     "num_pictures": num_pictures,
                     "folder": str(options.pictures) if options.pictures else None,
+                    "atlas": str(options.atlas.absolute()) if options.atlas else None,
                     "dtype": str(model.network.text.wte.dtype).removeprefix("torch."),
                     "config": asdict(config),
                     **provenance(config.device),

@@ -103,6 +103,9 @@ class ChoicesOptions:
     model_path: Annotated[
         str | None, Option("the checkpoint, where it is not as it was recorded", metavar="PATH")
     ] = None
+    atlas: Annotated[
+        Path | None, Option("the drawings of things, where they are not where the record says", metavar="DIR")
+    ] = None
     near: Annotated[
         float | None,
         Option(
