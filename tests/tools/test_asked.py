@@ -134,6 +134,23 @@ LINE = {"image": "pictures/closed.png", "skill": "query", "question": "it?", "ki
         ({"accept": {}}, "a rule is empty"),
         ({"accept": {"boxes": ["cow"]}}, 'no "cow" is on the picture'),
         ({}, "KeyError: 'accept'"),
+        ({"accept": {"number": "3"}}, 'line 2: number is "3", and must be a number'),
+        ({"accept": {"number": True}}, "number is true, and must be a number"),
+        ({"accept": {"number": float("nan")}}, "number is NaN, and must be a number"),
+        ({"accept": {"number": 3, "within": None}}, "within is null, and must be a number"),
+        ({"accept": {"all": ["a", "b"], "least": "1"}}, 'least is "1", and must be a whole number'),
+        ({"accept": {"yes": "no"}}, 'yes is "no", and must be true or false'),
+        ({"accept": {"any": ["a"], "others": 1}}, "others is 1, and must be true or false"),
+        ({"accept": [{"yes": True}, {"unknown": "false"}]}, 'unknown is "false", and must be true or false'),
+        ({"accept": {"any": ["a", 3]}}, 'any is ["a", 3], and must be a text or a list of texts'),
+        ({"accept": {"any": ["a"], "after": {"b": 1}}}, "after is"),
+        ({"accept": {"all": "cow"}}, 'all is "cow", and must be a list of texts, or of lists of them'),
+        ({"accept": {"all": ["cow", [3]]}}, 'all is ["cow", [3]], and must be a list of texts, or'),
+        ({"accept": {"boxes": "cow"}}, 'boxes is "cow", and must be a list of texts'),
+        ({"accept": {"points": [["cow"]]}}, 'points is [["cow"]], and must be a list of texts'),
+        ({"accept": "yes"}, 'a rule is "yes", and must be an object'),
+        ({"accept": {"yes": True}, "question": 3}, "question is 3, and must be a text"),
+        ({"accept": {"yes": True}, "kind": 3}, "kind is 3, and must be a text"),
         ({"accept": {"yes": True}, "skill": "guess"}, "KeyError: 'guess'"),
         ({"accept": {"yes": True}, "image": "pictures/farm.png"}, "FileNotFoundError"),
     ],
@@ -150,6 +167,17 @@ def test_a_folder_without_questions_is_refused(tmp_path: Path) -> None:
         read_questions(small_folder(tmp_path / "asked"))
     with pytest.raises(InvalidRequest, match="cannot be read"):
         read_questions(tmp_path)
+
+
+def test_questions_that_are_not_utf_8_are_refused(tmp_path: Path) -> None:
+    folder = small_folder(tmp_path / "asked", {**LINE, "accept": {"yes": True}})
+    with (folder / "questions.jsonl").open("ab") as file:
+        file.write('{"question": "Wo ist der Bär?"}\n'.encode("latin-1"))
+    with pytest.raises(InvalidRequest, match=r"questions\.jsonl, line 2 is not UTF-8"):
+        read_questions(folder)
+    (folder / "names.json").write_bytes(b"\xff")
+    with pytest.raises(InvalidRequest, match=r"names\.json, line 1 is not UTF-8"):
+        read_questions(folder)
 
 
 def test_the_command_asks_an_engine_and_requires_a_share(

@@ -6,13 +6,15 @@ boxes, or the word cow, or cattle.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from kestrel_core.protocol.errors import InvalidRequest
 from kestrel_core.protocol.messages import Request, Settings
+from kestrel_core.protocol.names import shown
 from kestrel_tools.scenes.score import Outcome
 from kestrel_tools.scenes.world import Box
 
@@ -22,6 +24,51 @@ ARGUMENTS = {"query": "question", "caption": "length", "detect": "object", "poin
 TEXT = Settings(temperature=0.0, max_tokens=200)  # an answer that is longer is no answer to such a question
 PLACES = Settings(max_objects=50)
 NO_PICTURE = "no picture"
+
+
+def _is_number(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) <= sys.float_info.max  # which leaves out NaN too
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_flag(value: object) -> bool:
+    return isinstance(value, bool)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, list) and all(map(_is_text, value))
+
+
+def _are_terms(value: object) -> bool:
+    return _is_text(value) or _are_texts(value)
+
+
+def _are_groups(value: object) -> bool:
+    return isinstance(value, list) and all(map(_are_terms, value))
+
+
+NUMBER = (_is_number, "a number")
+FLAG = (_is_flag, "true or false")
+NAMES = (_are_texts, "a list of texts")
+TERMS = (_are_terms, "a text or a list of texts")
+# What each part of a rule may be, and how that is said.
+PARTS: dict[str, tuple[Callable[[object], bool], str]] = {
+    **dict.fromkeys(("number", "within"), NUMBER),
+    **dict.fromkeys(("yes", "others", "unknown"), FLAG),
+    **dict.fromkeys(("boxes", "points"), NAMES),
+    **dict.fromkeys(("any", "after"), TERMS),
+    "all": (_are_groups, "a list of texts, or of lists of them"),
+    "least": (_is_whole, "a whole number"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +92,9 @@ def read_questions(folder: Path) -> list[Question]:
         try:
             questions.append(_question(number, json.loads(line), folder, truth, names))
         except (ValueError, KeyError, TypeError, OSError) as error:
-            raise InvalidRequest(f"questions.jsonl, line {number}: {type(error).__name__}: {error}") from None
+            # The plain ones are sentences of this file.
+            said = error if type(error) is ValueError else f"{type(error).__name__}: {error}"
+            raise InvalidRequest(f"questions.jsonl, line {number}: {said}") from None
     if not questions:
         raise InvalidRequest("questions.jsonl has no lines; each is a JSON object with a question and a rule")
     return questions
@@ -56,6 +105,8 @@ def _question(
 ) -> Question:
     skill, argument = line["skill"], ARGUMENTS[line["skill"]]
     asked, image = line[argument], line.get("image")
+    for name in (argument, "kind"):
+        _check(name, line[name], _is_text, "a text")
     seen: Mapping[str, Any] = {"drawn": NO_PICTURE, "things": []}
     if image is not None:
         seen = truth[Path(image).name]
@@ -77,10 +128,13 @@ def _question(
 
 
 def _rule(given: Mapping[str, Any], things: Sequence[Mapping[str, Any]], names: Mapping[str, Any]) -> Rule:
-    if unknown := set(given) - {field.name for field in fields(Rule)}:
+    _check("a rule", given, lambda value: isinstance(value, dict), "an object")
+    if unknown := set(given) - PARTS.keys():
         raise ValueError(f"a rule has no {', '.join(sorted(unknown))}")
     if not given:
         raise ValueError("a rule is empty")
+    for name, value in given.items():
+        _check(name, value, *PARTS[name])
 
     def terms(said: str | Iterable[str]) -> tuple[str, ...]:
         said = [said] if isinstance(said, str) else said
@@ -94,6 +148,12 @@ def _rule(given: Mapping[str, Any], things: Sequence[Mapping[str, Any]], names: 
     for key in {"boxes", "points"} & set(given):
         parsed[key] = tuple(box for name in given[key] for box in _boxes_of(name, things))
     return Rule(**parsed)
+
+
+def _check(name: str, value: object, fits: Callable[[object], bool], kind: str) -> None:
+    """Now, since a rule is applied only when all questions have been asked."""
+    if not fits(value):
+        raise ValueError(f"{name} is {shown(json.dumps(value))}, and must be {kind}")
 
 
 def _boxes_of(name: str, things: Sequence[Mapping[str, Any]]) -> list[Box]:
@@ -116,3 +176,6 @@ def _text(path: Path) -> str:
         return path.read_text("utf-8")
     except OSError as error:
         raise InvalidRequest(f"{path} cannot be read ({error.strerror})") from None
+    except UnicodeDecodeError as error:
+        number = error.object.count(b"\n", 0, error.start) + 1
+        raise InvalidRequest(f"{path.name}, line {number} is not UTF-8: save it as UTF-8") from None
