@@ -16,7 +16,7 @@ import numpy as np
 import pyvips
 from numpy.typing import NDArray
 
-from kestrel_core.intake import gif_frames
+from kestrel_core.intake import exif, gif_frames
 from kestrel_core.intake.image_limits import (
     ImageLimits,
     check_bytes,
@@ -40,7 +40,6 @@ LOADERS = {
     "VipsForeignLoadHeifBuffer": ("heifload_buffer", "AVIF"),
 }
 MAX_CHANNELS = 5  # CMYK and alpha
-EXIF_ORIENTATION = 0x0112
 
 # What the numbers of a float image mean is known in these colour spaces alone. In others they may go to 1,
 # to 255 or anywhere.
@@ -145,7 +144,8 @@ class ImageFile:
         self._limits = limits
         self._image: Any = None
         check_frames(encoded, self._name, limits)
-        readable, self._around = gif_frames.opaque(encoded) if self._name == "GIF" else (encoded, None)
+        readable, self._orientation = exif.take_out(encoded, self._name)
+        readable, self._around = gif_frames.opaque(readable) if self._name == "GIF" else (readable, None)
         try:
             # Sequential: a large picture streams through instead of going by way of a temporary file.
             loader = getattr(pyvips.Image, self._operation)
@@ -165,7 +165,8 @@ class ImageFile:
             if image.format in ("float", "double", "complex", "dpcomplex"):
                 image = _finite(image, self._name)
             rgb, orientation = _render(image, self._limits)
-            return rgb if self._around is None else self._around.fill(rgb), orientation
+            rgb = rgb if self._around is None else self._around.fill(rgb)
+            return rgb, self._orientation or orientation
         except pyvips.Error as error:
             if _field(image, "heif-compression") == "hevc":
                 raise BadImage(
@@ -247,8 +248,8 @@ def _convert_pil(image: Any, limits: ImageLimits) -> tuple[NDArray[np.uint8], in
     try:
         if image.mode.startswith("I;16"):  # PIL would clip these at 255
             grey = (np.asarray(image) >> 8).astype(np.uint8)
-            return np.stack([grey] * 3, axis=2), image.getexif().get(EXIF_ORIENTATION, 1)
-        return np.asarray(image.convert("RGB")), image.getexif().get(EXIF_ORIENTATION, 1)
+            return np.stack([grey] * 3, axis=2), image.getexif().get(exif.ORIENTATION, 1)
+        return np.asarray(image.convert("RGB")), image.getexif().get(exif.ORIENTATION, 1)
     except (OSError, SyntaxError, ValueError) as error:  # PIL reads files late
         raise BadImage("the PIL image cannot be read; its file is damaged or gone") from error
 
