@@ -39,6 +39,8 @@ LOADERS = {
     "VipsForeignLoadTiffBuffer": ("tiffload_buffer", "TIFF"),
     "VipsForeignLoadHeifBuffer": ("heifload_buffer", "AVIF"),
 }
+# pyvips reads what libvips says of a file as UTF-8, and it may quote a name from there.
+FAILURES = (pyvips.Error, UnicodeDecodeError)
 MAX_CHANNELS = 5  # CMYK and alpha
 
 # What the numbers of a float image mean is known in these colour spaces alone. In others they may go to 1,
@@ -75,7 +77,7 @@ def decode_image(source: object, limits: ImageLimits, *, upright: bool = True) -
     elif isinstance(source, pyvips.Image):
         try:
             rgb, orientation = _render(source, limits)
-        except pyvips.Error as error:
+        except FAILURES as error:
             raise BadImage("the pyvips image cannot be computed") from error
     elif _is_pil(source):
         rgb, orientation = _convert_pil(source, limits)
@@ -150,7 +152,7 @@ class ImageFile:
             # Sequential: a large picture streams through instead of going by way of a temporary file.
             loader = getattr(pyvips.Image, self._operation)
             self._image = loader(readable, access="sequential", fail_on="error")
-        except pyvips.Error as error:
+        except FAILURES as error:
             raise self._damaged(error) from error
         self.cost = check_cost(self._image, encoded, self._name, limits)  # in pixels of a plain JPEG
 
@@ -167,7 +169,7 @@ class ImageFile:
             rgb, orientation = _render(image, self._limits)
             rgb = rgb if self._around is None else self._around.fill(rgb)
             return rgb, self._orientation or orientation
-        except pyvips.Error as error:
+        except FAILURES as error:
             if _field(image, "heif-compression") == "hevc":
                 raise BadImage(
                     "HEIC images cannot be decoded here; convert to JPEG, PNG, WebP or AVIF"
@@ -229,6 +231,9 @@ def _field(image: Any, name: str) -> Any:
 
 def _reason(error: Any, operation: str) -> str:
     """The first line that is this loader's: libvips has one error buffer, to which all threads write."""
+    if not isinstance(error, pyvips.Error):
+        pyvips.vips_lib.vips_error_clear()  # pyvips failed before it did, and would fail for the next one too
+        return ""
     own = operation.removesuffix("load_buffer")
     for line in error.detail.splitlines():
         domain, _, text = line.partition(": ")

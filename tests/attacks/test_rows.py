@@ -23,7 +23,7 @@ ROWS = {
         "serving/test_restarts.py::test_pauses_grow_to_five_minutes_and_no_further",
         "serving/test_supervisor.py::"
         "test_a_server_that_keeps_dying_is_started_again_after_longer_and_longer_pauses",
-        "gateway/test_keeper.py::test_a_crash_loop_is_told_in_readiness_whether_or_not_somebody_answers",
+        "gateway/records/test_keeper.py::test_a_crash_loop_is_told_in_readiness_whether_or_not_somebody_answers",
     ),
     "deep JSON": ("attacks/test_requests.py::test_an_attack_ends_as_it_must_and_disturbs_nobody",),
     "long texts": (

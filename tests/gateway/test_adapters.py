@@ -57,7 +57,7 @@ def test_everything_behind_the_first_slash_of_the_model_is_the_adapter(
         ("/v1/query", QUERY | {"model": "moondream/french", "settings": {"adapter": "german"}}),
         (
             "/v1/chat/completions",
-            command('/query {"question": "?", "adapter": "german"}', "moondream/french"),
+            command('/caption {"adapter": "german"}', "moondream/french"),
         ),
     ],
 )

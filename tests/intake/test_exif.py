@@ -260,3 +260,17 @@ def test_wherever_a_file_is_cut_nothing_else_is_raised(name: str) -> None:
     for end in range(len(encoded)):
         changed, orientation = take_out(encoded[:end], name)
         assert len(changed) <= end and orientation in (None, 6)
+
+
+def test_a_name_that_is_no_text_damages_its_own_picture_alone() -> None:
+    """libvips quotes it in what it says, which pyvips cannot read and did not clear away."""
+    turned = Image.Exif()
+    turned[0x0112] = 6
+    buffer = io.BytesIO()
+    Image.new("RGB", (24, 16)).save(buffer, "AVIF", exif=turned)
+    assert buffer.getvalue().count(b"irot") == 1
+    assert "the AVIF image is damaged" in refusal(buffer.getvalue().replace(b"irot", b"i\xb4ot"))
+    other = io.BytesIO()
+    Image.new("RGB", (24, 16)).save(other, "PNG")
+    assert "the PNG image is damaged" in refusal(other.getvalue()[:60])
+    assert decode(other.getvalue()).shape == (16, 24, 3)

@@ -4,6 +4,7 @@ import signal
 import sys
 import threading
 import traceback
+from collections.abc import Iterator
 from itertools import pairwise
 
 import pytest
@@ -121,12 +122,20 @@ def test_what_is_no_step_is_computed_in_a_thread_that_has_ended() -> None:
         in_a_thread_that_ends(lambda: 1 // 0, left.set)
 
 
+@pytest.fixture
+def interrupts() -> Iterator[None]:
+    """As in a program of its own; a worker of pytest ignores them."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def functions_of(thread: int) -> list[str]:
     """Names of the functions that it is in, the innermost last."""
     return [frame.name for frame in traceback.extract_stack(sys._current_frames()[thread])]
 
 
-def test_whoever_breaks_off_does_not_wait_for_the_whole_of_it() -> None:
+def test_whoever_breaks_off_does_not_wait_for_the_whole_of_it(interrupts: None) -> None:
     left, told = threading.Event(), []
 
     def compute() -> None:
