@@ -35,9 +35,40 @@ def multiplied(
     return (kv[0].float() * k_scale, kv[1].float() * v_scale) if k_scale and v_scale else kv
 
 
+MULTIPROCESSORS = 132
+
+
+def partial_bytes(
+    queries: list[int], pages: list[int], page_size: int, num_heads: int, num_kv_heads: int, head_dim: int
+) -> int:
+    """What the partial results of a prefill take: none, or so many that two thread blocks for each
+    multiprocessor have a part. FlashInfer searches for the smallest part of which there are no more.
+    """
+    packed = [count * num_heads // num_kv_heads for count in queries]
+    average = sum(packed) // len(packed)
+    tile = 128 if average > 64 and head_dim < 256 else 64 if average > 16 else 16
+    low, high = max(128 // page_size, 1), max(1, *pages)
+
+    def num_blocks(part: int) -> int:
+        return sum(-(-q // tile) * -(-max(count, 1) // part) for q, count in zip(packed, pages, strict=True))
+
+    while low < high:
+        middle = (low + high) // 2
+        if num_blocks(middle) > 2 * MULTIPROCESSORS // num_kv_heads:
+            low = middle + 1
+        else:
+            high = middle
+    return num_heads * num_blocks(low) * tile * (head_dim + 1) * 4 if low < max(1, *pages) else 0
+
+
 class Prefill:
     def __init__(self, workspace: Tensor, kv_layout: str, backend: str) -> None:
         assert kv_layout == "NHD" and workspace.dtype == torch.uint8
+        self._workspace = workspace
+
+    def reset_workspace_buffer(self, workspace: Tensor, plans: Tensor) -> None:
+        assert plans.dtype == torch.uint8
+        self._workspace = workspace
 
     def plan(
         self,
@@ -54,6 +85,11 @@ class Prefill:
     ) -> None:
         assert qo_indptr[0] == indptr[0] == 0 and indptr[-1] == len(indices)
         assert {t.dtype for t in (qo_indptr, indptr, indices, last)} == {torch.int32}
+        needed = partial_bytes(
+            qo_indptr.diff().tolist(), indptr.diff().tolist(), page_size, num_heads, num_kv_heads, head_dim
+        )
+        if needed > len(self._workspace):
+            raise RuntimeError("Buffer overflow when allocating memory. Increase the workspace buffer size.")
         self._planned = qo_indptr.tolist(), indptr.tolist(), indices, last.tolist(), causal
 
     def run(self, q: Tensor, kv: tuple[Tensor, Tensor], out: Tensor, **scales: float) -> None:

@@ -4,8 +4,8 @@ The MLPs and experts of the text model, which are most of it, have 4 bits, but f
 8 bits in two of them short captions lost half as much, and with four so did counts by reasoning. Attention
 has 8, as in 4 it changed answers that MLPs in 4 did not; so have the vision encoder and the output layer.
 Decoders of coordinates and sizes, whose many bins are nearly as good as each other, stay as they are, and so
-do embeddings, routers, tau, norms and biases. Layers are packed while they are loaded, so a device never
-holds more than one of them unpacked.
+do embeddings, routers, tau, norms and biases. Embeddings, of which a token needs one row, stay on the host.
+Layers are packed while they are loaded, so a device never holds more than one of them unpacked.
 """
 
 import re
@@ -16,12 +16,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from kestrel_core.moondream.config import MoondreamConfig
+from kestrel_core.moondream.host_tables import left_on_host
 from kestrel_core.moondream.model import Moondream
 from kestrel_core.moondream.moe import Experts
 from kestrel_core.moondream.ops import few_bits
 from kestrel_core.moondream.ops.few_bits import FewBits, Kind, num_bytes, pack_weights, unpack
 from kestrel_core.moondream.ops.protocol import FEW_ROWS
 
+EMBEDDINGS = "text.wte"
 IN_4_BITS = re.compile(r"text\.blocks\.([4-9]|\d\d+)\.mlp\.fc[12]\.weight")
 IN_8_BITS = re.compile(
     r"(text\.(blocks\.\d+\.attn\.(qkv|proj)|blocks\.[0-3]\.mlp\.fc[12]|lm_head)"
@@ -42,6 +44,8 @@ def weights_bytes(config: MoondreamConfig, dtype: torch.dtype, int4: bool) -> in
         parameters = dict(Moondream(config).named_parameters())
     total = 0
     for name, parameter in parameters.items():
+        if int4 and name == EMBEDDINGS:
+            continue
         kind = kind_of(name) if int4 else None
         wide = parameter.numel() * dtype.itemsize
         total += wide if kind is None else num_bytes(tuple(parameter.shape), kind)
@@ -127,7 +131,11 @@ def is_packed(model: nn.Module) -> bool:
 
 
 def give_packed(model: nn.Module, name: str, weight: Tensor) -> bool:
-    """Give a network this parameter packed, if it is one of those; whether it was."""
+    """Give a network this parameter packed, or left on the host, if it is one of those; whether it was."""
+    if name == EMBEDDINGS:
+        owner, _, leaf = name.rpartition(".")
+        setattr(model.get_submodule(owner), leaf, nn.Parameter(left_on_host(weight), requires_grad=False))
+        return True
     kind = kind_of(name)
     if kind is not None:
         layer = name.removesuffix(".weight")

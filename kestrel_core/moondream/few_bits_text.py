@@ -102,6 +102,7 @@ class FewBitsTextBlock(FastTextBlock):
         routed = self._route(h) if not isinstance(mlp, MLP) else None
         mixed, inner = self._mix(packed, self._inner_dim, positions, tables, attend)
         mixed = mixed.flatten(1)
+        del packed  # before the next matrices are unpacked, which takes as much again
         if isinstance(mlp, MLP):
             y = few.linear_sum(mixed, self._proj_bits, inner, self._fc2_bits, self._out_bias)
         else:

@@ -42,6 +42,11 @@ def affordable_slack(free: int, total: int) -> int:
     return min(SLACK_BYTES, total // 128, free // 4)
 
 
+def affordable_workspace(wanted: int, needed: int, free: int) -> int:
+    """The bytes for partial results: as many as are wanted, but on a small device hardly more than needed."""
+    return min(wanted, max(needed, free // 16))
+
+
 def wanted_crops(vision: VisionConfig, most_images: int) -> int:
     """The crops of one batch: as many as speed gains from, but no more than the pictures of a step have."""
     return min(MAX_BATCH_CROPS, most_images * (1 + vision.max_crops))

@@ -198,6 +198,48 @@ def test_flashinfer_sees_the_same_keys_as_sdpa(page_size: int) -> None:
         assert torch.equal(*wrote), "both have stored the same"
 
 
+@torch.inference_mode()
+def test_partial_results_of_prefills_fit_what_is_planned(caplog: pytest.LogCaptureFixture) -> None:
+    """The least that a small device gives them, and next to nothing, which grows."""
+    needs_flashinfer()
+    from kestrel_core.runtime.attention.flashinfer import FlashInferAttention, partial_bytes
+
+    rng, page_size, num_pages = random.Random(2), 10, 500
+    text = replace(MOONDREAM2.text, n_layers=1)
+    caches = [KVCache(text, num_pages, page_size, DEVICE, torch.bfloat16) for _ in range(2)]
+    for kept in (caches[0].k, caches[0].v):
+        kept.normal_()
+    caches[1].k.copy_(caches[0].k)
+    caches[1].v.copy_(caches[0].v)
+    theirs = PagedSdpaAttention(caches[1], num_pages * page_size)
+
+    def rows() -> SpanRows:
+        spans, indices, cells, indptr, last = list[Span](), list[int](), list[int](), [0], list[int]()
+        for _ in range(rng.choice((1, 1, 2, 4))):
+            stop = rng.randrange(200, 1200)
+            start = stop - rng.choice((1, 5, 64, 100, 199))
+            first = 1 + len(indices)
+            indices += range(first, first + -(-stop // page_size))
+            cells += [first * page_size + at for at in range(start, stop)]
+            spans.append(Span(Running(len(spans) + 1, []), start, stop, None))
+            indptr.append(len(indices))
+            last.append((stop - 1) % page_size + 1)
+        starts = np.array([0, *np.cumsum([span.stop - span.start for span in spans])], np.int32)
+        tables = torch.tensor(indices, dtype=torch.int32, device=DEVICE)
+        where = torch.tensor(cells, device=DEVICE)
+        return SpanRows(spans, 0, starts, np.array(indptr, np.int32), np.array(last, np.int32), tables, where)
+
+    for size, warnings in ((partial_bytes(text, DEVICE), 0), (4096, 1)):
+        ours = FlashInferAttention(caches[0], text, workspace_bytes=size)
+        for _ in range(20):
+            packed = rows()
+            shape = (int(packed.starts[-1]), text.n_heads, text.head_dim)
+            q, k, v = (torch.randn(shape, device=DEVICE).bfloat16() for _ in range(3))
+            mine, other = (attention.for_spans(packed)(0, q, k, v) for attention in (ours, theirs))
+            torch.testing.assert_close(mine, other, atol=2e-2, rtol=2e-2)
+        assert caplog.text.count("more of FlashInfer's workspace than was planned") == warnings
+
+
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32], ids=str)
 def test_launching_never_waits_for_the_device(dtype: torch.dtype) -> None:
     if dtype == torch.bfloat16:

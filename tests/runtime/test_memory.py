@@ -10,6 +10,7 @@ from kestrel_core.runtime.memory import (
     affordable_crops,
     affordable_slack,
     affordable_tokens,
+    affordable_workspace,
     computing_bytes,
     require_room_for_adapters,
     wanted_crops,
@@ -32,6 +33,14 @@ def test_slack_never_takes_more_than_is_left() -> None:
     assert affordable_slack(free=2 * gib, total=8 * gib) == 64 * mib
     # Moondream 3 in 4 bits on an H200 of which it could have 8 GiB
     assert affordable_slack(free=204 * mib, total=140 * gib) == 51 * mib
+
+
+def test_partial_results_have_what_they_need_and_no_more_than_is_wanted() -> None:
+    mib, gib = 2**20, 2**30
+    assert affordable_workspace(128 * mib, 17 * mib, free=20 * gib) == 128 * mib
+    assert affordable_workspace(128 * mib, 17 * mib, free=gib) == 64 * mib
+    assert affordable_workspace(128 * mib, 17 * mib, free=100 * mib) == 17 * mib
+    assert affordable_workspace(128 * mib, 200 * mib, free=100 * mib) == 128 * mib, "as before"
 
 
 def test_batches_of_crops_are_smaller_where_little_memory_is_left_or_few_are_wanted() -> None:
@@ -59,7 +68,7 @@ def test_adapters_leave_half_of_the_memory_to_the_rest() -> None:
         require_room_for_adapters(8, 32, needed, 2 * needed - 2)
 
 
-@pytest.mark.parametrize(("config", "gigabytes", "weights"), [(MOONDREAM2, 3, 1.72), (MOONDREAM3, 8, 5.57)])
+@pytest.mark.parametrize(("config", "gigabytes", "weights"), [(MOONDREAM2, 3, 1.57), (MOONDREAM3, 8, 5.41)])
 def test_a_small_gpu_holds_one_context(config: MoondreamConfig, gigabytes: int, weights: float) -> None:
     """With steps of 1,024 positions, and half a GB for CUDA itself."""
     text, cell_bytes = config.text, 196_608

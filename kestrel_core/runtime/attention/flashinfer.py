@@ -4,8 +4,13 @@ FlashInfer writes a plan to page-locked memory of its own and copies it from the
 only when that copy is done, so each wrapper has an event that tells.
 
 Keys and values in float8 are read as they are stored, by queries of 16 bits.
+
+A prefill is cut into parts only where there are fewer than two for each multiprocessor, so partial results
+are bounded by the device, not by the step. On a small device they have twice that and not what FlashInfer
+recommends; a plan that does not fit is an error before anything is launched, and gets all of it.
 """
 
+import logging
 from dataclasses import replace
 from functools import partial
 
@@ -20,21 +25,38 @@ from kestrel_core.moondream.text import Attend
 from kestrel_core.runtime.attention.protocol import CachedAttend, DecodeRows, Ints, SpanRows
 from kestrel_core.runtime.attention.sdpa import MAX_GATHERED_BYTES, PagedSdpaAttention
 from kestrel_core.runtime.kv_cache import KVCache
+from kestrel_core.runtime.memory import affordable_workspace, free_bytes
+
+log = logging.getLogger("kestrel")
 
 LAYOUT = "NHD"  # [pages, page_size, heads, head_dim]
 BACKEND = "fa2"  # takes pages of any size, also ours of 10
 WORKSPACE_BYTES = 128 * 2**20  # for partial results, as FlashInfer recommends; all steps share it
-# The plan of a decode is a few numbers for each thread block; the default of 8 MiB is for prefills.
-DECODE_PLAN_BYTES = 2**20
+MAX_TILE = 128  # queries of a thread block
+# A plan is a few numbers for each thread block, and one for each token of a prefill; the default is 8 MiB.
+PLAN_BYTES = 2**20
+FULL_PLAN_BYTES = 2**23
 
 
 class FlashInferAttention:
     name = "flashinfer"
     max_captured = 1 << 30
 
-    def __init__(self, kv_cache: KVCache, config: TextConfig, unpacks: bool = False) -> None:
-        """`unpacks`: prefills read float8 from copies of 16 bits."""
-        workspace = torch.zeros(WORKSPACE_BYTES, dtype=torch.uint8, device=kv_cache.k.device)
+    def __init__(
+        self,
+        kv_cache: KVCache,
+        config: TextConfig,
+        unpacks: bool = False,
+        workspace_bytes: int | None = None,
+    ) -> None:
+        """`unpacks`: prefills read float8 from copies of 16 bits. `workspace_bytes`: None is what the device
+        can spare.
+        """
+        device = kv_cache.k.device
+        size = workspace_bytes or affordable_workspace(
+            WORKSPACE_BYTES, 2 * partial_bytes(config, device), free_bytes(device)
+        )
+        workspace = Workspace(size, device)
         self._pages = Pages(kv_cache, config, workspace)
         self._read_by_spans = CopiedPages(kv_cache, config, workspace) if unpacks else self._pages
         self._images = PrefillWrapper(self._read_by_spans, causal=False)
@@ -97,10 +119,37 @@ class FlashInferAttention:
         return torch.zeros(shape, dtype=kv_cache.dtype, device=kv_cache.k.device)
 
 
+def partial_bytes(config: TextConfig, device: torch.device) -> int:
+    """What the partial results of any prefill take at most, by FlashInfer's own search for parts. Those of a
+    decode, which has one query for each sequence, take less.
+    """
+    multiprocessors = torch.cuda.get_device_properties(device).multi_processor_count
+    most_tiles = 2 * multiprocessors // config.n_kv_heads
+    return config.n_heads * most_tiles * MAX_TILE * (config.head_dim + 1) * 4
+
+
+class Workspace:
+    """For partial results; all steps share it."""
+
+    def __init__(self, size: int, device: torch.device) -> None:
+        self.partial = torch.zeros(size, dtype=torch.uint8, device=device)
+        self._full = self.partial
+
+    def plans(self, size: int = PLAN_BYTES) -> Tensor:
+        """Of one wrapper."""
+        return torch.empty(size, dtype=torch.uint8, device=self.partial.device)
+
+    def full(self) -> Tensor:
+        """As large as FlashInfer recommends. Captured decodes keep the one that they have."""
+        if len(self._full) < WORKSPACE_BYTES:
+            self._full = torch.zeros(WORKSPACE_BYTES, dtype=torch.uint8, device=self.partial.device)
+        return self._full
+
+
 class Pages:
     """The KV cache as FlashInfer wants it, and the space it works in."""
 
-    def __init__(self, kv_cache: KVCache, config: TextConfig, workspace: Tensor) -> None:
+    def __init__(self, kv_cache: KVCache, config: TextConfig, workspace: Workspace) -> None:
         shape = (kv_cache.num_pages, kv_cache.page_size, config.n_kv_heads, config.head_dim)
         self.kv_cache = kv_cache
         self.kv = [(k.view(shape), v.view(shape)) for k, v in zip(kv_cache.k, kv_cache.v, strict=True)]
@@ -123,7 +172,7 @@ class Pages:
 class CopiedPages(Pages):
     """The pages of a step, unpacked in the order of its tables."""
 
-    def __init__(self, kv_cache: KVCache, config: TextConfig, workspace: Tensor) -> None:
+    def __init__(self, kv_cache: KVCache, config: TextConfig, workspace: Workspace) -> None:
         super().__init__(kv_cache, config, workspace)
         self.dtypes = {"q_data_type": kv_cache.dtype, "kv_data_type": kv_cache.dtype}
         self.page_bytes = 2 * self.kv[0][0][0].numel() * kv_cache.dtype.itemsize
@@ -143,11 +192,27 @@ class PrefillWrapper:
     def __init__(self, pages: Pages, causal: bool) -> None:
         self._pages = pages
         self._causal = causal
-        self._wrapper = BatchPrefillWithPagedKVCacheWrapper(pages.workspace, LAYOUT, backend=BACKEND)
+        workspace = pages.workspace
+        self._wrapper = BatchPrefillWithPagedKVCacheWrapper(workspace.partial, LAYOUT, backend=BACKEND)
+        self._wrapper.reset_workspace_buffer(workspace.partial, workspace.plans())
+        self._is_full = False
         self._planned = torch.cuda.Event()
 
     def plan(self, rows: SpanRows, which: slice) -> None:
         self._planned.synchronize()
+        try:
+            self._plan(rows, which)
+        except RuntimeError as error:
+            if self._is_full or "workspace" not in str(error):
+                raise
+            log.warning("a step needs more of FlashInfer's workspace than was planned: %s", error)
+            workspace = self._pages.workspace
+            self._wrapper.reset_workspace_buffer(workspace.full(), workspace.plans(FULL_PLAN_BYTES))
+            self._is_full = True
+            self._plan(rows, which)
+        self._planned.record()
+
+    def _plan(self, rows: SpanRows, which: slice) -> None:
         ends = slice(which.start, which.stop + 1)
         starts, indptr = rows.starts[ends], rows.indptr[ends]
         self._wrapper.plan(
@@ -159,7 +224,6 @@ class PrefillWrapper:
             causal=self._causal,  # the last query sees the last key, since a span stops where its keys do
             **self._pages.dtypes,
         )
-        self._planned.record()
 
     def run(self, q: Tensor, kv: tuple[Tensor, Tensor], out: Tensor, scales: dict[str, float]) -> None:
         self._wrapper.run(q, kv, out=out, **scales)
@@ -172,15 +236,14 @@ class FlashInferDecode:
         self._pages = pages
         self._rows = rows
         self._wrapper = BatchDecodeWithPagedKVCacheWrapper(
-            pages.workspace,
+            pages.workspace.partial,
             LAYOUT,
             use_cuda_graph=True,
             paged_kv_indptr_buffer=rows.indptr,
             paged_kv_indices_buffer=rows.indices,
             paged_kv_last_page_len_buffer=rows.last_page_len,
         )
-        plans = torch.empty(DECODE_PLAN_BYTES, dtype=torch.uint8, device=pages.workspace.device)
-        self._wrapper.reset_workspace_buffer(pages.workspace, plans)
+        self._wrapper.reset_workspace_buffer(pages.workspace.partial, pages.workspace.plans())
         self._lengths = torch.ones(len(rows.cells), dtype=torch.int32)  # a plan depends on their number only
         self._planned = torch.cuda.Event()
 

@@ -106,6 +106,13 @@ class CropBatches:
         return [encoded for batch in self._split(images) for encoded in self._run(batch)]
 
     @property
+    def cuts(self) -> bool:
+        """Whether pictures are cut here too. It takes up to 90 MiB: not where memory is too small to encode
+        all crops of one picture at once.
+        """
+        return self._at_once >= self._max_crops
+
+    @property
     def max_crops(self) -> int:
         """Of a batch."""
         return self._max_crops
@@ -191,7 +198,8 @@ class CropBatches:
                 if self._graphs is None:
                     self._encode_batch(size)
                 self._project(self._features[:1], [(1, 1)])
-            self._uploads.warm_up()
+            if self.cuts:
+                self._uploads.warm_up()
         if self._stream is not None:
             self._stream.synchronize()
 

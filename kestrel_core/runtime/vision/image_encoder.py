@@ -48,7 +48,7 @@ class ImageEncoder:
     @property
     def cuts(self) -> bool:
         """True: pictures may be left whole, and are cut on the device."""
-        return self._batches is not None
+        return self._batches is not None and self._batches.cuts
 
     @property
     def captured(self) -> tuple[int, int]:

@@ -1,10 +1,10 @@
 import sys
 from collections.abc import Iterator
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import pytest
 import torch
-from fake_flashinfer import Decode, Event, FlashInferJit, Prefill
+from fake_flashinfer import MULTIPROCESSORS, Decode, Event, FlashInferJit, Prefill
 
 from kestrel_core.runtime.attention import choose
 
@@ -17,6 +17,8 @@ def jit(monkeypatch: pytest.MonkeyPatch) -> Iterator[FlashInferJit]:
     monkeypatch.setitem(sys.modules, "flashinfer", package)
     monkeypatch.setattr(torch.cuda, "Event", Event)
     monkeypatch.setattr(torch.cuda, "synchronize", lambda device: None)
+    device = SimpleNamespace(multi_processor_count=MULTIPROCESSORS)
+    monkeypatch.setattr(torch.cuda, "get_device_properties", lambda _: device)
     monkeypatch.setattr(choose, "_reason_against_flashinfer", lambda *_: None)
     yield FlashInferJit(monkeypatch)
     sys.modules.pop("kestrel_core.runtime.attention.flashinfer")

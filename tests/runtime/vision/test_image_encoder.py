@@ -43,6 +43,18 @@ def test_pictures_of_a_batch_are_what_they_are_alone(fast: bool, max_crops: int)
         torch.testing.assert_close(encoded.on_current_stream(), alone, atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.parametrize(("max_crops", "cuts"), [(1, False), (12, False), (13, True), (64, True)])
+def test_small_devices_leave_cutting_to_the_host(
+    max_crops: int, cuts: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches = CropBatches(tiny_model(CONFIG, seed=2).vision, max_crops=max_crops)
+    warmed = list[bool]()
+    monkeypatch.setattr(batches._uploads, "warm_up", lambda: warmed.append(True))
+    assert ImageEncoder(batches._vision, batches).cuts == cuts
+    batches.warm_up()
+    assert bool(warmed) == cuts, "what is not done takes no memory"
+
+
 def test_a_picture_of_more_crops_than_a_batch_goes_in_parts() -> None:
     vision = tiny_model(CONFIG, seed=2).vision
     long = picture(9, (1, 30))

@@ -145,5 +145,5 @@ def test_a_format_that_is_decoded_wrongly_is_named(tmp_path: Path) -> None:
 
 def test_what_int4_needs_is_counted() -> None:
     two = RuntimeConfig(model="moondream2", quantize="int4", step_tokens=1024)
-    assert 2.2e9 < model.weights_bytes(two) + model.work_bytes(two) < 2.5e9
+    assert 2.0e9 < model.weights_bytes(two) + model.work_bytes(two) < 2.3e9
     assert model.work_bytes(replace(two, quantize="off")) == machine.WORK_BYTES
