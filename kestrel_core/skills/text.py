@@ -238,10 +238,10 @@ class StopStrings:
         if found:
             self.met, self._held = True, ""
             return held[: min(found)]
-        keep = max(_overlap(held, stop) for stop in self._stops)
-        self._held = held[len(held) - keep :]
-        self._num_searched = keep
-        return held[: len(held) - keep]
+        end = self._begun(held, len(held))
+        self._held = held[end:]
+        self._num_searched = len(held) - end
+        return held[:end]
 
     def will_be_met(self, coming: str) -> bool:
         """Whether text that begins with `coming` will meet a stop string, and where is settled by now.
@@ -256,17 +256,20 @@ class StopStrings:
         if begin is None:
             self._num_searched = len(known)
             return False
-        return all(_overlap(known, stop) <= len(known) - begin for stop in self._stops)
+        return self._begun(known, begin) == begin
+
+    def _begun(self, text: str, end: int) -> int:
+        """Where the first stop string begins that `text` breaks off, or `end` if none does before that."""
+        for stop in self._stops:
+            at = text.find(stop[0], max(0, len(text) - len(stop) + 1), end)
+            while at >= 0 and not stop.startswith(text[at:]):
+                at = text.find(stop[0], at + 1, end)
+            end = end if at < 0 else at
+        return end
 
     def finish(self) -> str:
         rest, self._held = self._held, ""
         return rest
-
-
-def _overlap(text: str, stop: str) -> int:
-    """How many last letters of `text` could begin `stop`."""
-    longest = min(len(text), len(stop) - 1)
-    return next((n for n in range(longest, 0, -1) if text.endswith(stop[:n])), 0)
 
 
 FIRST_TOKEN = Readout(Kind.TOKEN)  # the reference suppresses nothing in the first step

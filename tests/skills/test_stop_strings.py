@@ -1,5 +1,6 @@
 """Stop strings: which text they leave, and with which token they end the answer."""
 
+import sys
 from codecs import utf_8_decode
 from typing import Any
 
@@ -96,6 +97,31 @@ def test_a_stop_string_waits_for_one_that_begins_before_it_and_may_still_come() 
         reply = reply_to(stop=("bc", "abcd"))
         outcomes, _ = say_until_the_end(reply, letters(said))
         assert (reply.output(), len(outcomes)) == ({"answer": answer}, num_tokens)
+
+
+@pytest.mark.parametrize("pieces", [["zq y"] + ["ab "] * 300, ["zqy"] + ["ab"] * 450])
+def test_long_stop_strings_cost_a_token_little(pieces: list[str]) -> None:
+    """A thousand comparisons for each of them kept all answers of a step waiting for milliseconds."""
+    others = tuple(chr(ord("A") + index) * 1000 for index in range(14))
+    watch = StopStrings((*others, "".join(pieces) + "!" * 20, *(["y"] if " " not in pieces[0] else [])))
+    num_calls, coming = 0, ""
+
+    def count(_: object, event: str, __: object) -> None:
+        nonlocal num_calls
+        num_calls += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        for piece in pieces:
+            coming += piece
+            if coming.endswith(" "):
+                watch.feed(coming)
+                coming = ""
+            watch.will_be_met(coming)
+    finally:
+        sys.setprofile(before)
+    assert not watch.met and num_calls < 200 * len(pieces)
 
 
 def answer_by_words(language: Language, tokens: list[int], stops: tuple[str, ...]) -> tuple[str, int]:
