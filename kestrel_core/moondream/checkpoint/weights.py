@@ -3,7 +3,7 @@
 Names may be as published (with or without `model.` in front), from compiled modules, or in the first spelling
 of Moondream 2. Experts may be float8 with scales, and linear layers of Moondream 2 int4. Tensors that are
 missing, unknown or do not fit are all named in one error, before any tensor is read. Moondream 2 ignores
-unknown ones, because programs that saved a running model left all kinds of them.
+unknown ones, because programs that saved a running model left all kinds of them, but no whole blocks.
 """
 
 import logging
@@ -27,6 +27,8 @@ log = logging.getLogger("kestrel")
 
 FLOATS = ("bfloat16", "float16", "float32", "float64")
 NAMED = 3  # of the tensors that are ignored
+KV_CACHES = (".kv_cache.k_cache", ".kv_cache.v_cache")  # scripts that saved a running model left them
+BLOCK = re.compile(r"(text|vision)\.blocks\.(\d+)\.")
 EXPERT_SCALES = {"fc1.weight": "up_scale", "fc2.weight": "down_scale"}
 
 Give = Callable[[nn.Module, str, Tensor], bool]
@@ -230,8 +232,8 @@ def _by_name(checkpoint: Checkpoint) -> dict[str, Stored]:
     stored: dict[str, Stored] = {}
     twice: list[str] = []
     for raw, info in checkpoint.tensors.items():
-        if raw.endswith((".kv_cache.k_cache", ".kv_cache.v_cache")):
-            continue  # scripts that saved a running model left them
+        if raw.endswith(KV_CACHES):
+            continue
         name = current_name(raw)
         transposed = _plain(raw) in LEGACY_TRANSPOSED
         if name in stored:
@@ -310,8 +312,15 @@ def _misfits(parts: dict[str, dict[str, Wanted]], stored: dict[str, Stored]) -> 
 
 
 def are_ignored(misfits: dict[str, list[str]], config: MoondreamConfig) -> bool:
-    """Whether a model loads all the same: of Moondream 2, with tensors too many and nothing else."""
-    return config.generation == 2 and misfits.keys() == {"unexpected"}
+    """Whether a model loads all the same: of Moondream 2, with tensors too many and nothing else.
+
+    They are not those of further blocks: a model that breaks off would answer, and be another one.
+    """
+    if config.generation != 2 or misfits.keys() != {"unexpected"}:
+        return False
+    num_blocks = {"text": config.text.n_layers, "vision": config.vision.enc_n_layers}
+    found = filter(None, map(BLOCK.match, map(current_name, misfits["unexpected"])))
+    return all(int(block[2]) < num_blocks[block[1]] for block in found)
 
 
 def _check(

@@ -4,6 +4,7 @@ import json
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -150,6 +151,17 @@ def test_tensors_that_moondream_2_does_not_know_are_ignored_and_named_once(
     assert record.levelname == "WARNING"
     text = record.getMessage()
     assert r"is ignored (8 tensors): other0\n, other1\n, other2\n and more" in text
+
+
+@pytest.mark.parametrize("part", ["text", "vision"])
+def test_a_configuration_with_fewer_blocks_than_there_are_is_refused(part: str, tmp_path: Path) -> None:
+    """The first blocks alone are a model too, which answers nonsense."""
+    layers = "n_layers" if part == "text" else "enc_n_layers"
+    last = getattr(getattr(TINY2, part), layers) - 1
+    fewer: Any = replace(getattr(TINY2, part), **{layers: last})
+    for spelling in (tensors_of(TINY2), legacy(tensors_of(TINY2))):
+        message = misfit(spelling, replace(TINY2, **{part: fewer}), tmp_path)
+        assert "unexpected: " in message and f".{last}." in message
 
 
 def test_few_strange_tensors_are_all_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
