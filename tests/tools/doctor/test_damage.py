@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from tiny_folder import save_tiny
 from torch import Tensor
 
 from kestrel_core.config import RuntimeConfig
@@ -94,6 +95,20 @@ def test_a_tensor_that_moondream_2_ignores_is_a_warning() -> None:
     assert lenient.found == "1 unexpected: text.freqs_cis" and "ignored" in lenient.advice
     with_missing = check_names(strange | {"missing": ["text.wte"]}, 9, MOONDREAM2)
     assert with_missing.verdict is Verdict.FAULT
+
+
+def test_the_numbers_of_tensors_that_no_model_takes_are_not_judged(tmp_path: Path) -> None:
+    folder = save_tiny(tmp_path / "model", generation=2)
+    strangers = {
+        "text.attn_mask": torch.full((4, 4), float("-inf")).triu(1),
+        "text.freqs_cis": torch.ones(4, 8, dtype=torch.complex64),
+        "text.nothing": torch.zeros(3, 0),
+        "text.blocks.0.kv_cache.k_cache": torch.zeros(1, 2, 4, 8),
+    }
+    change(folder, lambda tensors: tensors.update(strangers))
+    assert faults(folder) == {}
+    change(folder, lambda tensors: tensors["text.wte"].fill_(torch.nan))
+    assert faults(folder)["finite"].found == "NaN or infinite numbers in 1 tensors: text.wte (9,600)"
 
 
 def test_many_missing_tensors_are_named_ten_at_a_time(folder: Path) -> None:

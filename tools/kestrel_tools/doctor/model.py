@@ -168,6 +168,7 @@ def _examine_tensors(
     if opened is None:
         report.add(TENSORS, "names, shapes, numbers", skipped("the checkpoint cannot be opened"))
         return config
+    left_out: list[str] = []
     if config is not None:
         # The tensors tell what an early release's configuration leaves out.
         full = report.learn(
@@ -187,10 +188,11 @@ def _examine_tensors(
         )
         if wrong is not None:
             report.check(TENSORS, "shapes", lambda: tensors.check_shapes(wrong), AGAIN)
+            left_out = tensors.ignored(wrong, config)
     values = report.learn(
         TENSORS,
         "numbers",
-        lambda: dict(tensors.read_values(opened, progress)),
+        lambda: dict(tensors.read_values(opened, left_out, progress)),
         lambda values: ok(f"{len(values):,} tensors were read"),
         AGAIN,
     )

@@ -7,14 +7,14 @@ a digest finds those.
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
 
 from kestrel_core.moondream.checkpoint.files import Checkpoint
-from kestrel_core.moondream.checkpoint.weights import are_ignored, misfits
+from kestrel_core.moondream.checkpoint.weights import KV_CACHES, are_ignored, misfits
 from kestrel_core.moondream.config import MoondreamConfig
 from kestrel_core.moondream.model import Moondream
 from kestrel_tools.doctor.report import Finding, fault, first_names, ok, warning
@@ -67,13 +67,21 @@ def build_network(config: MoondreamConfig) -> Moondream:
         return Moondream(config)
 
 
+def ignored(wrong: dict[str, list[str]], config: MoondreamConfig) -> list[str]:
+    """Tensors that the model does not have and loads without, if those it has are named rightly."""
+    named = _misnamed(wrong)
+    return named["unexpected"] if are_ignored(named, config) else []
+
+
+def _misnamed(wrong: dict[str, list[str]]) -> dict[str, list[str]]:
+    return {what: wrong[what] for what in ("missing", "unexpected") if what in wrong}
+
+
 def check_names(wrong: dict[str, list[str]], num_tensors: int, config: MoondreamConfig) -> Finding:
-    named: dict[str, list[str]] = {w: wrong[w] for w in ("missing", "unexpected") if w in wrong}
-    if are_ignored(named, config):
-        strange = named["unexpected"]
+    if strange := ignored(wrong, config):
         told = f"{len(strange)} unexpected: {first_names(strange)}"
         return warning(told, "They are ignored. If answers are odd, take the checkpoint of one release.")
-    return _judge_misfits(named, f"all {num_tensors:,} tensors are there, and no others")
+    return _judge_misfits(_misnamed(wrong), f"all {num_tensors:,} tensors are there, and no others")
 
 
 def check_shapes(wrong: dict[str, list[str]]) -> Finding:
@@ -91,11 +99,17 @@ def compare(config: MoondreamConfig, checkpoint: Checkpoint) -> dict[str, list[s
     return misfits(build_network(config), config, checkpoint)
 
 
-def read_values(checkpoint: Checkpoint, progress: Callable[[int, int], None]) -> Iterator[tuple[str, Values]]:
-    """Every tensor as it is stored. `progress` is told how many are done, and of how many."""
-    for done, name in enumerate(checkpoint.tensors, 1):
+def read_values(
+    checkpoint: Checkpoint, without: Collection[str], progress: Callable[[int, int], None]
+) -> Iterator[tuple[str, Values]]:
+    """Every tensor as it is stored, but for those that no model takes: they may hold anything.
+
+    `progress` is told how many are done, and of how many.
+    """
+    names = [name for name in checkpoint.tensors if name not in without and not name.endswith(KV_CACHES)]
+    for done, name in enumerate(names, 1):
         yield name, look_at(name, checkpoint.read(name))
-        progress(done, len(checkpoint.tensors))
+        progress(done, len(names))
     checkpoint.close()
 
 
