@@ -80,7 +80,7 @@ def _read_start(encoded: bytes) -> _Start | None:
     controls: list[int] = []
     transparent = None
     blocks = 0
-    while encoded[at] == EXTENSION:
+    while encoded[at] == EXTENSION and blocks <= MAX_BLOCKS:
         if encoded[at + 1] == GRAPHIC_CONTROL and encoded[at + 2] >= 4:
             controls.append(at + 3)
             if encoded[at + 3] & IS_TRANSPARENT:
@@ -92,6 +92,7 @@ def _read_start(encoded: bytes) -> _Start | None:
             if blocks > MAX_BLOCKS:
                 return None
         at += 1
+        blocks += 1  # the empty one at the end, which may be the only one
     return _Start(at, controls, transparent) if encoded[at] == FRAME else None
 
 

@@ -3,7 +3,7 @@
 import io
 import random
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -155,9 +155,14 @@ def test_damaged_gifs_are_refused_or_decoded(seed: int) -> None:
             assert rgb.ndim == 3 and rgb.shape[2] == 3
 
 
-def test_blocks_before_the_first_frame_are_not_followed_forever() -> None:
+@pytest.mark.parametrize(
+    "before",
+    [lambda count: b"\x21\xfe" + b"\x01a" * (count - 1) + b"\0", lambda count: b"\x21\xfe\0" * count],
+    ids=["of a comment", "empty"],
+)
+def test_blocks_before_the_first_frame_are_not_followed_forever(before: Callable[[int], bytes]) -> None:
     logo = row(1, 2, transparent=2)
     for many, shown in ((MAX_BLOCKS, [20, 30]), (MAX_BLOCKS + 1, [20, 0])):
-        file = gif(2, 1, FOUR, logo, before=b"\x21\xfe" + b"\x01a" * (many - 1) + b"\0")
+        file = gif(2, 1, FOUR, logo, before=before(many - 1))
         assert len(file) < LIMITS.max_bytes
         assert decode(file)[0, :, 0].tolist() == shown
