@@ -9,7 +9,6 @@ camera's. A TIFF is such a directory itself, which libtiff reads once, so TIFFs 
 import re
 import struct
 from collections.abc import Callable, Iterator
-from itertools import islice
 
 from kestrel_core.protocol.errors import BadImage
 
@@ -22,8 +21,9 @@ PREFIX = b"Exif\0\0"
 # Decoders go over segments, chunks and boxes fast, and this is Python. Pictures have some hundreds at most.
 MAX_PARTS = 10_000
 
-# Within a scan a byte of ones is followed by zeros or a restart, so no pixel can look like this.
-JPEG_SEGMENT = re.compile(rb"\xff\xe1(..)(Exif)", re.DOTALL)
+JPEG_APP1, JPEG_SCAN = b"\xff\xe1", b"\xda"
+JPEG_MARKER = re.compile(rb"[^\xff]*\xff+(.)", re.DOTALL)  # and what is skipped before it
+JPEG_ALONE = re.compile(rb"[\x00\x01\xd0-\xd7]")  # no length stands behind these
 PNG_SIGNATURE_BYTES = 8
 WEBP_FIRST_CHUNK, WEBP_FLAGS, WEBP_HAS_EXIF = 12, 20, 0x08
 # What stands between the name of an item's box in AVIF and the item's type: version, flags, number and
@@ -65,16 +65,31 @@ def read_orientation(block: bytes) -> int | None:
 
 
 def _of_jpeg(encoded: bytes) -> tuple[bytes, bytes]:
-    found = list(islice(JPEG_SEGMENT.finditer(encoded), MAX_PARTS + 1))
+    # Within a scan a byte of ones is followed by zeros or a restart, so no pixel can look like this.
+    found = [at for at in _places(encoded, b"Exif", "JPEG") if encoded[at - 4 : at - 2] == JPEG_APP1]
     if not found:
         return encoded, b""
-    if len(found) > MAX_PARTS:
-        raise _too_many("JPEG")
     changed = bytearray(encoded)
-    for segment in found:
-        changed[segment.start(2) : segment.end(2)] = b"None"
-    start, length = found[0].start(2), int.from_bytes(found[0][1], "big") - 2
-    return bytes(changed), encoded[start : start + max(length, 0)]
+    for at in found:
+        changed[at : at + 4] = b"None"
+    return bytes(changed), _block_of_jpeg(encoded)
+
+
+def _block_of_jpeg(encoded: bytes) -> bytes:
+    """The picture's own: a thumbnail in another segment, or a picture behind its end, may have one too."""
+    at = 2
+    for _ in range(MAX_PARTS):
+        marker = JPEG_MARKER.match(encoded, at)
+        if marker is None or marker[1] == JPEG_SCAN:
+            return b""
+        at = marker.end()
+        if JPEG_ALONE.match(marker[1]):
+            continue
+        length = max(int.from_bytes(encoded[at : at + 2], "big"), 2)
+        if marker[1] == JPEG_APP1[1:] and encoded.startswith(b"Exif", at + 2):
+            return encoded[at + 2 : at + length]
+        at += length
+    raise _too_many("JPEG")
 
 
 def _of_png(encoded: bytes) -> tuple[bytes, bytes]:
@@ -110,10 +125,7 @@ def _of_avif(encoded: bytes) -> tuple[bytes, bytes]:
     for kind, _, _ in _parts(encoded, 0, "AVIF", _avif_box):
         if kind == b"mini":  # has no boxes of items, but may have EXIF data
             raise BadImage("the AVIF image has a header of the minimized kind; save it with an ordinary one")
-    found = list(islice(re.finditer(b"infe", encoded), MAX_PARTS + 1))
-    if len(found) > MAX_PARTS:
-        raise _too_many("AVIF")
-    ends = [item.end() + gap + 4 for item in found for gap in AVIF_BEFORE_TYPE]
+    ends = [at + 4 + gap + 4 for at in _places(encoded, b"infe", "AVIF") for gap in AVIF_BEFORE_TYPE]
     ends = [end for end in ends if encoded[end - 4 : end].lower() == b"exif"]  # as libvips compares it
     if not ends:
         return encoded, b""
@@ -121,6 +133,18 @@ def _of_avif(encoded: bytes) -> tuple[bytes, bytes]:
     for end in ends:
         changed[end - 4 : end] = b"none"
     return bytes(changed), b""
+
+
+def _places(encoded: bytes, word: bytes, name: str) -> list[int]:
+    """Where these letters are. A regular expression takes seconds for 60 MB, and no thread runs meanwhile."""
+    places: list[int] = []
+    at = encoded.find(word)
+    while at >= 0:
+        if len(places) == MAX_PARTS:
+            raise _too_many(name)
+        places.append(at)
+        at = encoded.find(word, at + len(word))
+    return places
 
 
 def _parts(

@@ -55,6 +55,17 @@ def chunk(kind: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
+def with_segments(*contents: bytes) -> bytes:
+    target = io.BytesIO()
+    Image.fromarray(picture()).save(target, "JPEG")
+    plain = target.getvalue()
+    segments = [b"\xff\xe1" + struct.pack(">H", len(content) + 2) + content for content in contents]
+    return plain[:2] + b"".join(segments) + plain[2:]
+
+
+TURNED, HALF_TURNED = (directory([(ORIENTATION, SHORT, 1, number)]) for number in (6, 3))
+
+
 def has_exif(encoded: bytes, name: str) -> bool:
     return bool(OPEN[name](encoded, fail_on="error").get_typeof("exif-data"))
 
@@ -137,14 +148,6 @@ def test_what_is_odd_is_read_as_libvips_reads_it(block: bytes) -> None:
     assert read_orientation(block) == read_orientation(PREFIX + block)
 
 
-def with_segments(*contents: bytes) -> bytes:
-    target = io.BytesIO()
-    Image.fromarray(picture()).save(target, "JPEG")
-    plain = target.getvalue()
-    segments = [b"\xff\xe1" + struct.pack(">H", len(content) + 2) + content for content in contents]
-    return plain[:2] + b"".join(segments) + plain[2:]
-
-
 def with_chunks(*chunks: bytes) -> bytes:
     target = io.BytesIO()
     Image.fromarray(picture()).save(target, "PNG")
@@ -160,6 +163,33 @@ def test_of_several_blocks_the_first_counts_and_none_is_left() -> None:
         assert OPEN[name](encoded).get("orientation") == 6
         changed, orientation = take_out(encoded, name)
         assert orientation == 6 and not has_exif(changed, name)
+
+
+def app(number: int, content: bytes) -> bytes:
+    return struct.pack(">BBH", 0xFF, 0xE0 + number, len(content) + 2) + content
+
+
+@pytest.mark.parametrize(
+    ("before", "behind", "expected"),
+    [
+        ((), with_segments(PREFIX + TURNED), 1),
+        ((app(13, b"Photoshop 3.0\0" + with_segments(PREFIX + TURNED)[:200]),), b"", 1),
+        ((app(13, with_segments(PREFIX + TURNED)[:200]), app(1, PREFIX + HALF_TURNED)), b"", 3),
+        ((b"\xff\x01\xff\xff", app(2, b"\xff"), b"\xff\xff\xff", app(1, PREFIX + HALF_TURNED)), b"", 3),
+        ((app(1, b"http://ns.adobe.com/xap/1.0/\0"), app(1, PREFIX + HALF_TURNED)), b"", 3),
+    ],
+    ids=["another picture behind", "thumbnail", "thumbnail first", "odd bytes between", "XMP first"],
+)
+def test_a_jpeg_is_turned_by_its_own_data_alone(
+    before: Sequence[bytes], behind: bytes, expected: int
+) -> None:
+    plain = with_segments()
+    encoded = plain[:2] + b"".join(before) + plain[2:] + behind
+    opened = OPEN["JPEG"](encoded)
+    assert (opened.get("orientation") if opened.get_typeof("orientation") else 1) == expected
+    changed, orientation = take_out(encoded, "JPEG")
+    assert (orientation or 1) == expected and not has_exif(changed, "JPEG")
+    np.testing.assert_array_equal(decode(encoded), np.asarray(opened.autorot().numpy()))
 
 
 def test_what_libvips_takes_for_exif_data_by_four_letters_is_taken_out_too() -> None:
