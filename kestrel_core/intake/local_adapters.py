@@ -70,7 +70,8 @@ class LocalAdapters:
         if self._folder is None:
             return ()
         found: set[str] = set()
-        for name in _names_below(self._folder, self._folder.resolve(), MAX_DEPTH):
+        root = Path(os.path.realpath(self._folder))  # resolve() raises where it is a link to itself
+        for name in _names_below(self._folder, root, MAX_DEPTH):
             found.add(name)
             if len(found) >= MAX_NAMES:
                 break

@@ -140,6 +140,7 @@ def test_links_to_nowhere_and_pipes_are_not_listed(folder: Path) -> None:
     (folder / "self.pt").symlink_to(folder / "self.pt")
     os.mkfifo(folder / "pipe.pt")
     assert store(folder).names() == ("x",)
+    assert store(folder / "self.pt").names() == ()
 
 
 def test_the_names_are_listed_sorted_and_without_suffixes(folder: Path) -> None:
