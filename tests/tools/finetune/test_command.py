@@ -146,15 +146,19 @@ def test_beginning_anew_leaves_nothing_of_the_earlier_run(tmp_path: Path) -> Non
     data, model, out = learnable(tmp_path), save_tiny(tmp_path / "model", 2), tmp_path / "made/own"
     earlier = ("--eval-data", str(data), "--steps", "20", "--lr", "0.04")
     assert main(asked(data, model, out, *earlier)) == 0
-    notes = out / "notes.txt"
-    notes.write_text("not the run's")
+    others = [out / name for name in ("notes.txt", "peft/README.md", "checkpoint/model.safetensors")]
+    others.append(out / "checkpoint/pictures/mine.png")
+    others[-1].parent.mkdir()
+    for file in others:
+        file.write_text("not the run's")
 
     # It learns nothing, so that the earlier adapter would be told by its scores.
     anew = ("--eval-data", str(data), "--steps", "1", "--lr", "1e-9", "--targets", "qkv,proj,mlp")
     assert main(asked(data, model, out, *anew, "--overwrite")) == 0
     [row] = json.loads((out / "training.json").read_text())["scores"]["scores"]
     assert row["with"] == 0.0
-    assert not (out / "adapter.safetensors").exists() and notes.exists()
+    assert not (out / "adapter.safetensors").exists()
+    assert all(file.exists() for file in others)
 
 
 def test_what_the_earlier_run_left_is_gone_before_the_new_one_trains(
@@ -278,10 +282,14 @@ def test_a_folder_whose_name_no_server_takes_is_refused_before_anything_is_loade
 def test_a_folder_that_is_a_file_is_refused_before_anything_is_loaded(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "own").write_text("a file")
-    for more in ((), ("--overwrite",)):
-        assert main(asked(learnable(tmp_path), tmp_path / "no model", tmp_path / "own", *more)) == 2
-        assert "own is no folder" in capsys.readouterr().err
+    (tmp_path / "own").mkdir()
+    for name in ("file", "own/peft", "own/checkpoint"):
+        (tmp_path / name).write_text("a file")
+        for more in ((), ("--overwrite",)):
+            out = tmp_path / name.split("/")[0]
+            assert main(asked(learnable(tmp_path), tmp_path / "no model", out, *more)) == 2
+            assert f"{name} is no folder" in capsys.readouterr().err
+        (tmp_path / name).unlink()
 
 
 @pytest.mark.parametrize("out", ["taken/own", "é" * 200])

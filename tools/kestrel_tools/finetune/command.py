@@ -1,12 +1,11 @@
 """`kestrel finetune`: from lines to an adapter that the server takes, with all that tells how it went."""
 
 import os
-import shutil
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import FrameType
@@ -18,7 +17,7 @@ from kestrel_core.build import LoadedModel, assemble_engine, open_model
 from kestrel_core.config import RuntimeConfig
 from kestrel_core.intake.image_limits import ImageLimits
 from kestrel_core.intake.image_preparer import ImagePreparer
-from kestrel_core.intake.local_adapters import MAX_NAME, is_name
+from kestrel_core.intake.local_adapters import MAX_NAME, PEFT_CONFIG, PEFT_TENSORS, is_name
 from kestrel_core.intake.models import MODELS
 from kestrel_core.moondream.checkpoint.adapter_writing import write_moondream, write_peft
 from kestrel_core.moondream.config import TextConfig
@@ -42,7 +41,19 @@ from .parameters import TRAINED, Parameters, trained
 from .training import Run, State, Trainer
 
 ADAPTER, PEFT = "adapter.safetensors", "peft"  # a file and a folder
-MADE = (ADAPTER, PEFT, "training.json", "loss.svg", "checkpoint")  # all that a run leaves
+CHECKPOINT = "checkpoint"  # a folder, and the next one in it
+PICTURES = f"{CHECKPOINT}/pictures"
+OF_PICTURES = (f"{PICTURES}/*.features", f"{PICTURES}/*.new")
+MADE = (  # the files that a run leaves
+    ADAPTER,
+    f"{PEFT}/{PEFT_TENSORS}",
+    f"{PEFT}/{PEFT_CONFIG}",
+    "training.json",
+    "loss.svg",
+    f"{CHECKPOINT}/{checkpoint.FILE}",
+    f"{CHECKPOINT}/{checkpoint.FILE}.new",
+    *OF_PICTURES,
+)
 SCORING_BATCH = 16
 # What a run that goes on may have otherwise than before.
 FREE = ("data", "out", "eval_data", "max_minutes", "recompute", "stored", "resume", "overwrite", "scored")
@@ -53,7 +64,7 @@ def finetune(options: FinetuneOptions, config: RuntimeConfig, console: Console) 
 
     Raises `KeyboardInterrupt` after an interrupted step, when the checkpoint is kept.
     """
-    out, kept = options.out, options.out / "checkpoint"
+    out, kept = options.out, options.out / CHECKPOINT
     _check_folder(options, kept)
     with loading(console) as progress:
         model = open_model(config, progress)
@@ -62,7 +73,7 @@ def finetune(options: FinetuneOptions, config: RuntimeConfig, console: Console) 
     prepare = ImagePreparer(model.network.config.vision, limits, time.monotonic, lambda seconds: None)
     data, lines = _read(options, Lessons(model.language, builtin_skills(), prepare), console)
     _make_folder(options, kept)
-    features, pictures = Features(kept / "pictures"), pictures_of(data.lines)
+    features, pictures = Features(out / PICTURES), pictures_of(data.lines)
     with counted("pictures", max(1, len(pictures)), console) as advance:
         features.compute(model.network, pictures, prepare, advance)
     targets = trained(model.network.config.generation, options.targets)
@@ -124,7 +135,8 @@ def finetune(options: FinetuneOptions, config: RuntimeConfig, console: Console) 
         document["scores"] = _scores(asked, model, config, options, console)
         write_document(out / "training.json", document)
     if run.is_complete:
-        shutil.rmtree(kept / "pictures", ignore_errors=True)  # of no use any more, and large
+        with suppress(OSError):
+            _remove(out, *OF_PICTURES)  # of no use any more, and large
     best_was = f", best at step {state.best_step:,}" if state.eval_losses else ""
     _say(console, f"{state.ended}: {state.step:,} steps in {state.seconds:,.0f} s{best_was}; {out} holds it")
     return document
@@ -141,8 +153,11 @@ def _check_folder(options: FinetuneOptions, kept: Path) -> None:
             f'--out ends in "{shown(name)}", which no server takes for the name of an adapter; it has up to '
             f"{MAX_NAME - len(PEFT) - 1} letters that can be printed, and does not begin with a dot"
         )
-    if os.path.lexists(options.out) and not os.path.isdir(options.out):
-        raise InvalidRequest(f"{options.out} is no folder; --out is one that is there, or that can be made")
+    for folder in (options.out, options.out / PEFT, kept):
+        if os.path.lexists(folder) and not os.path.isdir(folder):
+            raise InvalidRequest(
+                f"{folder} is no folder, and a run makes one there; --out can be another place"
+            )
     found = checkpoint.exists(kept) or any(os.path.exists(options.out / made) for made in (ADAPTER, PEFT))
     if found and not options.resume and not options.overwrite:
         raise InvalidRequest(
@@ -153,19 +168,19 @@ def _check_folder(options: FinetuneOptions, kept: Path) -> None:
 def _make_folder(options: FinetuneOptions, kept: Path) -> None:
     try:
         if options.overwrite:
-            _remove_earlier(options.out)
+            _remove(options.out, *MADE)
         kept.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidRequest(f"{options.out} cannot be written to ({error.strerror})") from None
 
 
-def _remove_earlier(out: Path) -> None:
-    """What the run makes alone: other files may lie in the folder too."""
-    for path in (out / name for name in MADE):
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
+def _remove(out: Path, *patterns: str) -> None:
+    """A run's own files, and its folders that are empty then: whatever else lies there is somebody's."""
+    for path in [path for pattern in patterns for path in out.glob(pattern)]:
+        path.unlink()
+    for folder in (PEFT, PICTURES, CHECKPOINT):
+        with suppress(OSError):
+            os.rmdir(out / folder)
 
 
 def _check_reach(options: FinetuneOptions, config: TextConfig) -> None:
