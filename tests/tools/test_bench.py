@@ -101,6 +101,8 @@ def test_a_result_that_would_go_into_a_folder_is_refused_before_the_work(
 ) -> None:
     assert main(["bench", *told]) == 2
     assert "it is a folder" in capsys.readouterr().err
+    assert main(["bench", *told[:-1], f"{told[-1]}/{'x' * 300}"]) == 2
+    assert "x cannot be written" in capsys.readouterr().err
 
 
 def test_a_result_is_rendered_as_markdown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

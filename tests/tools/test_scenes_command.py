@@ -226,6 +226,8 @@ def test_a_missed_target_matters_only_when_it_is_required(
         ("--sheet=sheet.pdf", ".svg or .png"),
         ("--json=nowhere/report.json", "no such folder"),
         ("--json=.", "it is a folder"),
+        (f"--json={'x' * 300}", "x cannot be written"),
+        (f"--json={'x' * 300}/report.json", "no such folder"),
         ("--scenes=0", "at least 1"),
         ("--concurrency=0", "at least 1"),
     ],

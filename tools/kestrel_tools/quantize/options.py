@@ -1,5 +1,6 @@
 """What `kestrel quantize` takes."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -32,6 +33,6 @@ class QuantizeOptions:
             raise InvalidRequest(f"count is {self.count}; there must be a picture, at least")
         if self.pictures is not None and not self.pictures.is_dir():
             raise InvalidRequest(f"{self.pictures} is not a folder; --pictures takes one with pictures")
-        if self.out is not None and not self.out.absolute().parent.is_dir():
+        if self.out is not None and not os.path.isdir(self.out.absolute().parent):
             raise InvalidRequest(f"{self.out} cannot be written: there is no folder {self.out.parent}")
         check_no_folder(self.out)

@@ -1,5 +1,6 @@
 """What `kestrel eval scenes` and `kestrel eval choices` take."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -122,7 +123,7 @@ class ChoicesOptions:
 
 def check_writable(*paths: Path | None) -> None:
     for path in paths:
-        if path is not None and not path.absolute().parent.is_dir():
+        if path is not None and not os.path.isdir(path.absolute().parent):
             raise InvalidRequest(f"{path} cannot be written: there is no such folder")
     check_no_folder(*paths)
 
@@ -130,7 +131,11 @@ def check_writable(*paths: Path | None) -> None:
 def check_no_folder(*paths: Path | None) -> None:
     """Said at the start, since a report is written after all the work."""
     for path in paths:
-        if path is not None and path.is_dir():
+        try:
+            is_folder = path is not None and path.is_dir()
+        except OSError as error:  # a name that no file system takes
+            raise InvalidRequest(f"{path} cannot be written: {error.strerror}") from None
+        if is_folder:
             raise InvalidRequest(f"{path} cannot be written: it is a folder; name a file")
 
 
