@@ -28,6 +28,7 @@ LINGER_S = 2.0
 OF_AN_UPGRADE = (b"upgrade", b"http2-settings")  # headers, and words of `Connection` that name them
 LOOK_S = 0.02
 LINGER_BYTES = 64 * 2**20
+LEAST_READ = 16 * 2**10  # bytes in each `write_timeout_s`, of a client that reads slowly
 RefusalAgain = Callable[[str, Headers, str], KestrelError | None]  # given path, headers and address
 
 
@@ -128,15 +129,21 @@ class LimitedProtocol(HttpToolsProtocol):
     def resume_writing(self) -> None:
         super().resume_writing()
         self._stop_unread_timer()
+        if self.transport.is_closing():  # which waits for the little that is left
+            self.await_reader()
 
     def await_reader(self) -> None:
         """A client that neither reads nor leaves is left, whatever it asked for."""
         if self._unread_timer is None:
-            self._unread_timer = self.loop.call_later(self.limits.write_timeout_s, self._leave_reader)
+            wait_s, unread = self.limits.write_timeout_s, self.transport.get_write_buffer_size()
+            self._unread_timer = self.loop.call_later(wait_s, self._look_at_reader, unread)
 
-    def _leave_reader(self) -> None:
+    def _look_at_reader(self, unread_before: int) -> None:
         self._unread_timer = None
-        self.transport.abort()
+        if unread_before - self.transport.get_write_buffer_size() >= LEAST_READ:
+            self.await_reader()
+        else:
+            self.transport.abort()
 
     def _stop_unread_timer(self) -> None:
         if self._unread_timer is not None:

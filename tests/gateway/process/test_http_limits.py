@@ -4,6 +4,7 @@ import json
 import re
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -166,26 +167,73 @@ def test_nothing_is_connected_to(gateway: Running) -> None:
     assert refusal(answer) == (400, "bad_http")
 
 
-def test_who_does_not_read_an_answer_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of answers that are more than a connection takes unread."""
-    lost = threading.Event()
+class Connections(list[http_limits.LimitedProtocol]):
+    """All that were made, each of which takes little unread; and whether one was lost."""
+
+    def __init__(self) -> None:
+        self.is_one_lost = threading.Event()
+
+
+@pytest.fixture
+def connections(monkeypatch: pytest.MonkeyPatch) -> Connections:
+    made = Connections()
 
     class Noted(http_limits.LimitedProtocol):
         def connection_made(self, transport: Any) -> None:
             transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 2048)
             super().connection_made(transport)
+            made.append(self)
 
         def connection_lost(self, exc: Exception | None) -> None:
             super().connection_lost(exc)
-            lost.set()
+            made.is_one_lost.set()
 
     monkeypatch.setattr(http_limits, "LimitedProtocol", Noted)
-    asked = b"GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n"
-    with running(write_timeout_s=0.2, idle_timeout_s=1) as gateway, socket.socket() as door:
+    return made
+
+
+@contextmanager
+def asking(gateway: Running, text: bytes) -> Iterator[socket.socket]:
+    """A client that takes little before it reads."""
+    with socket.socket() as door:
         door.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
         door.connect(("127.0.0.1", gateway.port))
-        door.sendall(12 * asked)
-        assert lost.wait(60)
+        door.sendall(text)
+        yield door
+
+
+def test_who_does_not_read_an_answer_is_left(connections: Connections) -> None:
+    """Of answers that are more than a connection takes unread."""
+    asked = 12 * b"GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n"
+    with running(write_timeout_s=0.2, idle_timeout_s=1) as gateway, asking(gateway, asked):
+        assert connections.is_one_lost.wait(60)
+
+
+LAST = b"GET /v1/models HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+
+
+def test_who_reads_almost_all_of_its_last_answer_is_left(connections: Connections) -> None:
+    with running(write_timeout_s=2) as gateway:
+        gateway.call_model("m" * 100_000)
+        with asking(gateway, LAST) as door:
+            door.recv(1)
+            transport = connections[0].transport
+            while not transport.is_closing():
+                time.sleep(0.001)
+            while transport.get_write_buffer_size() > 15_000:
+                door.recv(500)
+            assert connections.is_one_lost.wait(60)
+
+
+def test_who_reads_slowly_gets_all_of_its_answer(connections: Connections) -> None:
+    with running(write_timeout_s=1) as gateway:
+        gateway.call_model("m" * 200_000)
+        with asking(gateway, LAST) as door:
+            size = 0
+            while more := door.recv(1000):
+                size += len(more)
+                time.sleep(0.005)
+    assert size > 200_000
 
 
 @contextmanager
