@@ -2,9 +2,12 @@
 
 import io
 import json
+import os
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import fake_backend
@@ -18,6 +21,7 @@ from kestrel_core import build
 from kestrel_core.triton.model import MAX_PARAMETERS, TritonPythonModel
 
 ARGS = {"model_instance_name": "moondream_0_3", "model_config": "{}"}
+FILE = Path(__file__).parents[2] / "model_repository/moondream/1/model.py"
 
 
 @pytest.fixture
@@ -39,6 +43,16 @@ def start(kind: type[TritonPythonModel], monkeypatch: pytest.MonkeyPatch) -> Tri
     made.initialize(ARGS)
     sys.setswitchinterval(interval)
     return made
+
+
+def test_python_files_of_the_folder_of_the_start_do_not_take_the_place_of_others(tmp_path: Path) -> None:
+    """Triton's stub looks into that folder first."""
+    (tmp_path / "dis.py").write_text("raise SystemExit('a file of the folder was run')")
+    code = f"import runpy, sys; sys.path.insert(0, ''); runpy.run_path({str(FILE)!r})"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    stub = [sys.executable, "-P", "-c", code]
+    ran = subprocess.run(stub, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert (ran.returncode, ran.stderr) == (0, "")
 
 
 def ask(model: TritonPythonModel, **inputs: Any) -> TritonRequest:
