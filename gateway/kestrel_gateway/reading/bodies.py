@@ -43,7 +43,7 @@ def check_json(request: Request) -> None:
 
 def check_form(request: Request) -> None:
     """Any web page may send a form without asking, to a server on its reader's own machine too. Its browser
-    then says where it comes from.
+    then says where it comes from, but only to localhost and over https.
     """
     if request.headers.get("sec-fetch-site") == "cross-site":
         raise Forbidden("a page of another site sends this form; pages elsewhere may not ask this server")
