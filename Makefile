@@ -48,9 +48,9 @@ serve: .venv/.done ## serve the bundled model on the CPU
 	$(BIN)/kestrel serve --demo
 
 wheel: .venv/.done ## build the wheel into dist/
-	@rm -rf build dist *.egg-info
+	@rm -rf build/lib* build/bdist.* dist *.egg-info
 	$(BIN)/python -m pip wheel -q --disable-pip-version-check --no-deps --no-build-isolation -w dist .
-	@rm -rf build
+	@rm -rf build/lib* build/bdist.*
 	@ls dist/*.whl
 
 clean: ## remove .venv, caches and build products

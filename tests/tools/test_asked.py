@@ -132,6 +132,7 @@ LINE = {"image": "pictures/closed.png", "skill": "query", "question": "it?", "ki
     [
         ({"accept": {"eny": ["closed"]}}, "a rule has no eny"),
         ({"accept": {}}, "a rule is empty"),
+        ({"accept": []}, "accept is empty"),
         ({"accept": {"boxes": ["cow"]}}, 'no "cow" is on the picture'),
         ({}, "KeyError: 'accept'"),
         ({"accept": {"number": "3"}}, 'line 2: number is "3", and must be a number'),

@@ -126,7 +126,7 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
         (empty_folder, "has neither expected.json nor runs.json"),
         (no_golden_values, "has neither expected.json nor runs.json"),
         (no_checkpoint, "holds no checkpoint"),
-        (packed_checkpoint, "model.safetensors.xz is packed; unpack what the folder holds: xz -dk "),
+        (packed_checkpoint, "model.safetensors.xz is packed; unpack a copy of the folder: cp -r "),
         (half_checkpoint, "model.safetensors is no safetensors file, or only a part of one"),
         (half_golden_tensors, "text.safetensors is no safetensors file, or only a part of one"),
         (half_expectations, "expected.json is not valid JSON"),

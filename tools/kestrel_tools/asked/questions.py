@@ -112,6 +112,8 @@ def _question(
         seen = truth[Path(image).name]
     data = (folder / image).read_bytes() if image is not None else None
     accept = line["accept"] if isinstance(line["accept"], list) else [line["accept"]]
+    if not accept:
+        raise ValueError("accept is empty; it is a rule, or a list of which one has to hold")
     printed = [thing["name"].strip('"') for thing in seen["things"] if thing["name"].startswith('"')]
     known = [*names, *printed, *seen.get("values", ())]
     shown = asked if skill == "query" else f"{skill} {asked}"

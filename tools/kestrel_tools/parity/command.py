@@ -120,8 +120,8 @@ def _refuse_packed(folder: Path) -> None:
     checkpoint = folder / "model.safetensors"
     packed = checkpoint.with_name(f"{checkpoint.name}.xz")
     if packed.is_file() and not checkpoint.is_file():
-        command = f"xz -dk {shlex.quote(str(folder))}/*.xz"
-        raise BadCheckpoint(f"{packed} is packed; unpack what the folder holds: {command}")
+        command = f"cp -r {shlex.quote(str(folder))} unpacked && xz -d unpacked/*.xz"
+        raise BadCheckpoint(f"{packed} is packed; unpack a copy of the folder: {command}")
 
 
 def _refuse_damaged(folder: Path) -> None:
