@@ -47,10 +47,10 @@ def test_mistakes_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         (["moondream9"], 'there is no model "moondream9"'),
         ([str(folder), "--pictures", str(tmp_path / "nowhere")], "is not a folder"),
         ([str(folder), "--pictures", str(empty)], "has no picture that can be read"),
-        ([str(folder), "--out", str(tmp_path / "nowhere" / "scales.json")], "there is no folder"),
+        ([str(folder), "--out", str(tmp_path / "nowhere" / "scales.json")], "there is no such folder"),
         ([str(folder), "--out", str(empty)], "it is a folder"),
         ([str(folder), "--out", "x" * 300], "x cannot be written"),
-        ([str(folder), "--out", f"{'x' * 300}/scales.json"], "there is no folder"),
+        ([str(folder), "--out", f"{'x' * 300}/scales.json"], "there is no such folder"),
         ([str(folder), "--count", "0"], "there must be a picture"),
     ):
         assert main(["quantize", *arguments, "--device", "cpu"]) == 2

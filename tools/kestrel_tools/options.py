@@ -8,11 +8,15 @@ lines of the dataclass' docstring are what a list of commands says of it, the re
 
 import argparse
 import inspect
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_type_hints
 
 from rich.console import Console
+
+from kestrel_core.protocol.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from kestrel_core.cli.options import Commands
@@ -73,3 +77,21 @@ def add_options(command: argparse.ArgumentParser, kind: type) -> None:
 def read_options(kind: type[T], options: argparse.Namespace) -> T:
     """Make the dataclass from what was parsed. Its own checks run here, before anything is loaded."""
     return kind(**{field.name: getattr(options, field.name) for field in fields(kind)})  # type: ignore[arg-type]
+
+
+def check_writable(*paths: Path | None) -> None:
+    for path in paths:
+        if path is not None and not os.path.isdir(path.absolute().parent):
+            raise InvalidRequest(f"{path} cannot be written: there is no such folder")
+    check_no_folder(*paths)
+
+
+def check_no_folder(*paths: Path | None) -> None:
+    """Said at the start, since a report is written after all the work."""
+    for path in paths:
+        try:
+            is_folder = path is not None and path.is_dir()
+        except OSError as error:  # a name that no file system takes
+            raise InvalidRequest(f"{path} cannot be written: {error.strerror}") from None
+        if is_folder:
+            raise InvalidRequest(f"{path} cannot be written: it is a folder; name a file")

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Annotated
 
 from kestrel_core.protocol.errors import InvalidRequest
-from kestrel_tools.options import Option
-from kestrel_tools.scenes.options import Report, check_writable
+from kestrel_tools.options import Option, check_writable
+from kestrel_tools.scenes.options import Report
 
 
 @dataclass(frozen=True, slots=True)

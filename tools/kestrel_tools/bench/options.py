@@ -17,8 +17,7 @@ from kestrel_core.cli.options import add_engine_options, engine_config
 from kestrel_core.protocol.errors import InvalidRequest
 from kestrel_tools.bench.pauses_options import Pauses
 from kestrel_tools.bench.results import Bench, Row, markdown, read_document
-from kestrel_tools.options import Option, add_command, read_options, several, words
-from kestrel_tools.scenes.options import check_no_folder
+from kestrel_tools.options import Option, add_command, check_no_folder, read_options, several, words
 
 if TYPE_CHECKING:
     from kestrel_core.cli.options import Commands

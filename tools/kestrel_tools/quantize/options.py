@@ -1,13 +1,11 @@
 """What `kestrel quantize` takes."""
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 from kestrel_core.protocol.errors import InvalidRequest
-from kestrel_tools.options import Option
-from kestrel_tools.scenes.options import check_no_folder
+from kestrel_tools.options import Option, check_writable
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +31,4 @@ class QuantizeOptions:
             raise InvalidRequest(f"count is {self.count}; there must be a picture, at least")
         if self.pictures is not None and not self.pictures.is_dir():
             raise InvalidRequest(f"{self.pictures} is not a folder; --pictures takes one with pictures")
-        if self.out is not None and not os.path.isdir(self.out.absolute().parent):
-            raise InvalidRequest(f"{self.out} cannot be written: there is no folder {self.out.parent}")
-        check_no_folder(self.out)
+        check_writable(self.out)

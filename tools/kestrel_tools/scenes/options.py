@@ -1,12 +1,11 @@
 """What `kestrel eval scenes` and `kestrel eval choices` take."""
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 from kestrel_core.protocol.errors import InvalidRequest
-from kestrel_tools.options import Option
+from kestrel_tools.options import Option, check_writable
 
 Report = Annotated[Path | None, Option("write all of it here too", "--json", metavar="FILE")]
 
@@ -119,24 +118,6 @@ class ChoicesOptions:
 
     def __post_init__(self) -> None:
         check_writable(self.report)
-
-
-def check_writable(*paths: Path | None) -> None:
-    for path in paths:
-        if path is not None and not os.path.isdir(path.absolute().parent):
-            raise InvalidRequest(f"{path} cannot be written: there is no such folder")
-    check_no_folder(*paths)
-
-
-def check_no_folder(*paths: Path | None) -> None:
-    """Said at the start, since a report is written after all the work."""
-    for path in paths:
-        try:
-            is_folder = path is not None and path.is_dir()
-        except OSError as error:  # a name that no file system takes
-            raise InvalidRequest(f"{path} cannot be written: {error.strerror}") from None
-        if is_folder:
-            raise InvalidRequest(f"{path} cannot be written: it is a folder; name a file")
 
 
 def check_suffix(sheet: Path) -> None:
