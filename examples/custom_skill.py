@@ -17,17 +17,10 @@ import asyncio
 import os
 from typing import Any
 
-from kestrel_core import (
-    Argument,
-    InferenceEngine,
-    KestrelError,
-    Language,
-    Request,
-    RuntimeConfig,
-    builtin_skills,
-)
+from kestrel_core import Argument, InferenceEngine, KestrelError, Language, Request, RuntimeConfig
 from kestrel_core.loop.sequence import Reply
 from kestrel_core.skills.arguments import takes
+from kestrel_core.skills.registry import builtin_skills
 from kestrel_core.skills.spatial import ObjectsReply, PointSkill
 
 BUNDLED = {"KESTREL_MODEL": "moondream-tiny", "KESTREL_DEVICE": "cpu"}  # unless told otherwise
