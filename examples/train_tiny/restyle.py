@@ -5,9 +5,8 @@ A model that has seen a banana in seven sets knows those seven. It failed on set
 lines, in other colours, or with other proportions.
 """
 
-from concurrent.futures import ThreadPoolExecutor
+import multiprocessing
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from kestrel_tools.things.atlas import ARRAYS, SPRITE, Sprites
 from kestrel_tools.things.colour import main_colour
 
 COPIES = 5  # of each sprite
+TOGETHER = 200  # sprites that one process restyles at a time
 INKED, SHADED, FLAT = 0.5, 0.6, 0.4  # of the copies
 OUTLINED, TWO_TONE = 0.1, 0.08  # of the copies, which have no colours
 INK = 0.1  # how bright the lines are
@@ -31,14 +31,18 @@ def with_other_styles(sprites: Sprites, copies: int = COPIES, seed: int = 0) -> 
     """The sprites and their copies, which are bent, and inked, flat, in other shades or some of these, or
     without colours.
     """
-    with ThreadPoolExecutor() as pool:  # side by side, since it takes seconds and the device waits for it
-        parts = [sprites, *pool.map(partial(_restyled, sprites, seed), range(copies))]
+    places = [range(first, min(first + TOGETHER, len(sprites))) for first in range(0, len(sprites), TOGETHER)]
+    tasks = ((sprites.at(place), (seed, turn, place.start)) for turn in range(copies) for place in places)
+    # In processes of their own: the device waits for this, and much of it holds Python's lock.
+    with multiprocessing.get_context("fork").Pool() as pool:
+        parts = [sprites, *pool.imap(_restyled, tasks)]
     texts = (sum((getattr(part, name) for part in parts), ()) for name in ("names", "sets", "colours"))
     return Sprites(*texts, *(np.concatenate([getattr(part, name) for part in parts]) for name in ARRAYS))
 
 
-def _restyled(sprites: Sprites, seed: int, turn: int) -> Sprites:
-    rng = np.random.default_rng((seed, turn))
+def _restyled(task: tuple[Sprites, tuple[int, ...]]) -> Sprites:
+    sprites, seeds = task
+    rng = np.random.default_rng(seeds)
     bent = _bent(sprites, rng)
     colours, alpha = (bent.pixels[..., bands].astype(np.float32) / 255 for bands in (slice(3), slice(3, 4)))
     flat, shaded, inked = (rng.random(len(sprites)) < share for share in (FLAT, SHADED, INKED))

@@ -72,18 +72,18 @@ class Sprites:
     @cached_property
     def means(self) -> NDArray[np.float64]:
         """The mean colour of each, from 0 to 1: [sprites, 3]."""
-        sums = self.pixels.astype(np.float64).sum((1, 2))
+        sums = self.pixels.sum((1, 2), dtype=np.float64)
         means: NDArray[np.float64] = sums[:, :3] / np.maximum(sums[:, 3:], 1)
         return means
 
     def of_sets(self, wanted: Collection[str]) -> "Sprites":
-        return self._at([index for index, name in enumerate(self.sets) if name in wanted])
+        return self.at([index for index, name in enumerate(self.sets) if name in wanted])
 
     def save(self, path: Path) -> None:
         texts = {name: np.array(getattr(self, name)) for name in ("names", "sets", "colours")}
         np.savez_compressed(path, **texts, **{name: getattr(self, name) for name in ARRAYS})
 
-    def _at(self, indices: Sequence[int]) -> "Sprites":
+    def at(self, indices: Sequence[int]) -> "Sprites":
         texts = (tuple(part[i] for i in indices) for part in (self.names, self.sets, self.colours))
         arrays = (getattr(self, name)[list(indices)] for name in ARRAYS)
         return Sprites(*texts, *arrays)  # type: ignore[arg-type]
