@@ -65,12 +65,14 @@ def affordable_tokens(
 
     A fifth of the free bytes, and at least what computing takes, is left for it.
     """
-    fitting = int(free - max(free / 5, computing)) // cell_bytes
+    left = max(free / 5, computing)
+    fitting = int(free - left) // cell_bytes
     if fitting < max_context:
+        wanted_gib, free_gib, left_gib = (n / 2**30 for n in (max_context * cell_bytes, free, left))
         raise BadCheckpoint(
-            f"the KV cache of one sequence of {max_context:,} positions needs "
-            f"{max_context * cell_bytes / 2**30:.1f} GiB, and {free / 2**30:.1f} GiB of the device are "
-            "free; lower max_context or free some memory"
+            f"the KV cache of one sequence of {max_context:,} positions needs {wanted_gib:.2f} GiB "
+            f"and computing {left_gib:.2f}, and {free_gib:.2f} GiB of the device are free; lower max_context "
+            "or free some memory"
         )
     return min(wanted, fitting)
 
