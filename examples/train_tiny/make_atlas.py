@@ -45,28 +45,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=FOLDER)
     parser.add_argument("--only", nargs="*", default=[], help="sets or fonts to make; all without")
-    parser.add_argument(
-        "--coming", action="store_true", help="also the sets that the bundled weights have not seen"
-    )
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     if not options.only or CLIP_ART in options.only:
         write(draw_set(CLIP_ART, list(clip_art(SPRITE, PADDING))), options.out / f"things-{CLIP_ART}.npz")
-    for name in wanted(options.only, options.coming):
-        write(draw_set(name, list(things_of(name, SETS[name]))), options.out / f"things-{name}.npz")
+    for name, source in SETS.items():
+        if not options.only or name in options.only:
+            write(draw_set(name, list(things_of(name, source))), options.out / f"things-{name}.npz")
     for name, weights in FONTS.items():
         if not options.only or name in options.only:
             with npm_package(f"@fontsource/{name}", FONT_VERSION) as package:
                 files = [package / f"files/{name}-latin-{weight}-normal.woff" for weight in weights]
                 fonts = draw_font(name, [Typeface(file.read_bytes()) for file in files])
             write(fonts, options.out / f"font-{name}.npz")
-
-
-def wanted(only: Sequence[str], coming: bool) -> list[str]:
-    """The sets to make: those that are named, or else all that the bundled weights have seen."""
-    if only:
-        return [name for name in SETS if name in only]
-    return [name for name, source in SETS.items() if coming or not source.coming]
 
 
 def draw_set(name: str, drawn: Sequence[tuple[str, NDArray[np.uint8]]]) -> Sprites:

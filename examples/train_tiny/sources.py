@@ -22,7 +22,6 @@ class Source:
     disc: bool = False  # each icon lies on one, which is left out
     npm: str = ""  # npm's name of the package, where it is no set of Iconify's
     bitmaps: bool = False  # it has pictures of emoji instead of vectors
-    coming: bool = False  # for the next training: the bundled weights have not seen it
 
 
 AS_CALLED = ("",)
@@ -139,32 +138,17 @@ SETS = {
         "Fluent Emoji 3D, Microsoft Corporation",
         npm="@lobehub/fluent-emoji-3d",
         bitmaps=True,
-        coming=True,
     ),
-    "streamline-color": Source("1.2.2", "CC-BY-4.0", "Streamline Core, Streamline", chosen=True, coming=True),
-    "streamline-cyber-color": Source(
-        "1.2.2", "CC-BY-4.0", "Streamline Cyber, Streamline", chosen=True, coming=True
-    ),
-    "streamline-plump-color": Source(
-        "1.2.2", "CC-BY-4.0", "Streamline Plump, Streamline", chosen=True, coming=True
-    ),
-    "streamline-sharp-color": Source(
-        "1.2.2", "CC-BY-4.0", "Streamline Sharp, Streamline", chosen=True, coming=True
-    ),
-    "streamline-freehand-color": Source(
-        "1.2.2", "CC-BY-4.0", "Streamline Freehand, Streamline", chosen=True, coming=True
-    ),
-    "streamline-stickies-color": Source(
-        "1.2.2", "CC-BY-4.0", "Streamline Stickies, Streamline", chosen=True, coming=True
-    ),
-    "streamline-flex": Source(
-        "1.2.3", "CC-BY-4.0", "Streamline Flex, Streamline", FLAT, chosen=True, coming=True
-    ),
-    "streamline-pixel": Source(
-        "1.2.0", "CC-BY-4.0", "Streamline Pixel, Streamline", FLAT, chosen=True, coming=True
-    ),
-    "lucide-lab": Source("1.2.3", "ISC", "Lucide Lab, Lucide's contributors", FLAT, chosen=True, coming=True),
-    "marketeq": Source("1.2.2", "MIT", "Marketeq Icons, Marketeq", FLAT, chosen=True, coming=True),
+    "streamline-color": Source("1.2.2", "CC-BY-4.0", "Streamline Core, Streamline", chosen=True),
+    "streamline-cyber-color": Source("1.2.2", "CC-BY-4.0", "Streamline Cyber, Streamline", chosen=True),
+    "streamline-plump-color": Source("1.2.2", "CC-BY-4.0", "Streamline Plump, Streamline", chosen=True),
+    "streamline-sharp-color": Source("1.2.2", "CC-BY-4.0", "Streamline Sharp, Streamline", chosen=True),
+    "streamline-freehand-color": Source("1.2.2", "CC-BY-4.0", "Streamline Freehand, Streamline", chosen=True),
+    "streamline-stickies-color": Source("1.2.2", "CC-BY-4.0", "Streamline Stickies, Streamline", chosen=True),
+    "streamline-flex": Source("1.2.3", "CC-BY-4.0", "Streamline Flex, Streamline", FLAT, chosen=True),
+    "streamline-pixel": Source("1.2.0", "CC-BY-4.0", "Streamline Pixel, Streamline", FLAT, chosen=True),
+    "lucide-lab": Source("1.2.3", "ISC", "Lucide Lab, Lucide's contributors", FLAT, chosen=True),
+    "marketeq": Source("1.2.2", "MIT", "Marketeq Icons, Marketeq", FLAT, chosen=True),
     "whh": Source(
         "1.2.0",
         "OFL-1.1",
@@ -175,7 +159,6 @@ SETS = {
             *("tennis racket", "laptop", "koala"),
         ),
         AS_CALLED,
-        coming=True,
     ),
     "picon": Source(
         "1.2.0",
@@ -188,7 +171,6 @@ SETS = {
             *("rabbit", "lock", "duck", "sailboat", "helicopter", "clock", "key"),
         ),
         AS_CALLED,
-        coming=True,
     ),
     "twemoji": Source("1.2.5", "CC-BY-4.0", "Twemoji, Twitter and other contributors"),
     "openmoji": Source("1.2.29", "CC-BY-SA-4.0", "OpenMoji, its authors"),

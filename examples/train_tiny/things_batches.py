@@ -99,7 +99,7 @@ def training_atlas(folder: Path, seed: int) -> Atlas:
     """Opened once, before workers are forked, which then share it. Each seed has other styles."""
     seen = open_atlas(folder).part("things")
     sprites = with_other_styles(seen.sprites, seed=seed)
-    sprites.means  # noqa: B018  (looked at later, and then each worker would compute it)
+    _ = sprites.means  # computed here, or each worker would do it for itself
     return Atlas(sprites, seen.fonts)
 
 

@@ -23,7 +23,7 @@ AGAIN = "Download the file again."
 # Of the files in kestrel_core/bundled; a newly trained model brings new ones.
 BUNDLED_SHA256 = {
     "config.json": "b715081d0c78a621ca50832be7d24dafc7312896b9e7ffca5155c505edea6a73",
-    "model.safetensors": "58c27f48b60ea8910576acbe184b4eb51f1236ec9802043d8682a315facea6c3",
+    "model.safetensors": "9efd5124111632fe973434f646e1b29bcbbcb9efab6e733faed488a856e2a28a",
     "tokenizer.json": "95926ca76c8bd4825e32ccd5e4556e71bc652724840f0cac580ee8d9573444d1",
 }
 

@@ -84,6 +84,7 @@ class Sprites:
         np.savez_compressed(path, **texts, **{name: getattr(self, name) for name in ARRAYS})
 
     def at(self, indices: Sequence[int]) -> "Sprites":
+        """Those at these places, in this order."""
         texts = (tuple(part[i] for i in indices) for part in (self.names, self.sets, self.colours))
         arrays = (getattr(self, name)[list(indices)] for name in ARRAYS)
         return Sprites(*texts, *arrays)  # type: ignore[arg-type]
