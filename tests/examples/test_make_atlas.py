@@ -19,10 +19,9 @@ from examples.train_tiny.make_atlas import (
     draw_set,
     drawings,
     filled_drawings,
-    wanted,
 )
 from examples.train_tiny.outline import anchor_of, area_of, hull_of, loops_of, outline_of
-from examples.train_tiny.sources import AS_CALLED, SETS, Source
+from examples.train_tiny.sources import AS_CALLED, Source
 from examples.train_tiny.typeface import Typeface
 from kestrel_tools.things.atlas import BASELINE, CHARACTERS, LETTER, SPRITE, UNSEEN_SETS
 from kestrel_tools.things.colour import main_colour
@@ -245,13 +244,6 @@ def test_a_missing_letter_takes_the_room_of_the_first_glyph_and_shows_nothing() 
     face = Typeface(small_font())
     assert face.has("A") and not face.has("B")
     assert face.advance("B") == 300 and face.svg_path("B", 1.0, 0.0, 0.0) == ""
-
-
-def test_sets_of_the_next_training_come_on_request_alone() -> None:
-    usual, coming = wanted([], coming=False), wanted([], coming=True)
-    assert coming == list(SETS) and set(usual) < set(coming)
-    assert not any(SETS[name].coming for name in usual)
-    assert wanted(["marketeq"], coming=False) == ["marketeq"]
 
 
 def test_what_was_chosen_of_lines_is_filled_too() -> None:
