@@ -77,7 +77,11 @@ def test_the_log_probabilities_of_a_stream_s_pieces_add_up(server: Served, expec
     whole = expected(**inputs)
     *chunks, last = server.ask(STREAM=True, **inputs)
     told = [entry for chunk in chunks for entry in chunk.get("logprobs", ())] + last["chunk_logprobs"]
-    assert told == last["logprobs"] == whole["logprobs"] and len(told) == 60
+    assert told == last["logprobs"] and len(told) == 60
+    # The engine beside the server may take its sums by another number of threads, so not to the last bit.
+    assert [entry["token_id"] for entry in told] == [entry["token_id"] for entry in whole["logprobs"]]
+    for ours, theirs in zip(told, whole["logprobs"], strict=True):
+        assert ours["logprob"] == pytest.approx(theirs["logprob"], abs=1e-4)
     data = bytes(byte for entry in told for byte in entry["bytes"])
     assert data.decode("utf-8", "replace") == last["answer"]
 
