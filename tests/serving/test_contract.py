@@ -35,6 +35,12 @@ def without_measures(answer: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in answer.items() if name not in measured}
 
 
+def parted(logprobs: list[dict[str, Any]]) -> tuple[list[tuple[Any, ...]], list[float]]:
+    """The tokens that are told, each with those that came close, and their numbers."""
+    told = [one for entry in logprobs for one in (entry, *entry["top"])]
+    return [(one["token_id"], one["token"], one["bytes"]) for one in told], [one["logprob"] for one in told]
+
+
 def as_json(inputs: dict[str, Any]) -> dict[str, Any]:
     return {name: base64_of(value) if isinstance(value, bytes) else value for name, value in inputs.items()}
 
@@ -78,10 +84,9 @@ def test_the_log_probabilities_of_a_stream_s_pieces_add_up(server: Served, expec
     *chunks, last = server.ask(STREAM=True, **inputs)
     told = [entry for chunk in chunks for entry in chunk.get("logprobs", ())] + last["chunk_logprobs"]
     assert told == last["logprobs"] and len(told) == 60
-    # The engine beside the server may take its sums by another number of threads, so not to the last bit.
-    assert [entry["token_id"] for entry in told] == [entry["token_id"] for entry in whole["logprobs"]]
-    for ours, theirs in zip(told, whole["logprobs"], strict=True):
-        assert ours["logprob"] == pytest.approx(theirs["logprob"], abs=1e-4)
+    # Of two engines the last bits are not promised: a prompt from the cache moves them by 1e-6, for one.
+    (tokens, numbers), (same_tokens, same_numbers) = parted(told), parted(whole["logprobs"])
+    assert tokens == same_tokens and numbers == pytest.approx(same_numbers, abs=1e-5)
     data = bytes(byte for entry in told for byte in entry["bytes"])
     assert data.decode("utf-8", "replace") == last["answer"]
 
