@@ -46,14 +46,18 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=FOLDER)
     parser.add_argument("--only", nargs="*", default=[], help="sets or fonts to make; all without")
     options = parser.parse_args()
+    every = {CLIP_ART, *SETS, *FONTS}
+    wanted = set(options.only) or every
+    if unknown := wanted - every:
+        parser.error(f"there is no set or font {', '.join(sorted(unknown))}")
     options.out.mkdir(parents=True, exist_ok=True)
-    if not options.only or CLIP_ART in options.only:
+    if CLIP_ART in wanted:
         write(draw_set(CLIP_ART, list(clip_art(SPRITE, PADDING))), options.out / f"things-{CLIP_ART}.npz")
     for name, source in SETS.items():
-        if not options.only or name in options.only:
+        if name in wanted:
             write(draw_set(name, list(things_of(name, source))), options.out / f"things-{name}.npz")
     for name, weights in FONTS.items():
-        if not options.only or name in options.only:
+        if name in wanted:
             with npm_package(f"@fontsource/{name}", FONT_VERSION) as package:
                 files = [package / f"files/{name}-latin-{weight}-normal.woff" for weight in weights]
                 fonts = draw_font(name, [Typeface(file.read_bytes()) for file in files])
