@@ -48,7 +48,7 @@ from .teacher import Task, Teacher
 # drawn for what room is left.
 ORDER = ("long", "short", "short", "middle", "short", "short", "short", "middle", "short", "short", "long")
 LONGEST = 192  # positions: five outlines of 37
-SORTS = {"things": 0.31, "cards": 0.13, "pages": 0.14, "print": 0.1, "charts": 0.18, "shapes": 0.14}
+SORTS = {"things": 0.36, "cards": 0.11, "pages": 0.12, "print": 0.1, "charts": 0.17, "shapes": 0.14}
 CROWDS = 0.55  # of the scenes of things
 VARIOUS = 0.5  # of the charts look as those of the score never do
 LABELLED_SO = 0.65  # of the charts, with words of no family: small print is the hardest to spell
@@ -60,8 +60,8 @@ AS_BEFORE = 0.5  # of what is asked about shapes alone, in the words of the smal
 # better than a coin which bar is higher, and mistook what is beside what. It had seldom been asked.
 ASKED = choose.shares_of(
     {
-        facts.listing: 2.6,
-        facts.count: 1.8,
+        facts.listing: 3.2,
+        facts.count: 2.1,
         facts.count_of_kind: 4.0,
         relations.relation: 1.5,
         relations.nearest: 5.0,
