@@ -301,6 +301,19 @@ def test_a_folder_that_cannot_be_made_is_told_before_anything_is_trained(
     assert "cannot be written to" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["adapter.safetensors", "peft/notes.txt", "training.json", "loss.svg"])
+def test_a_file_where_a_run_would_write_its_own_is_kept_and_named(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    foreign = tmp_path / "own" / name
+    foreign.parent.mkdir(parents=True)
+    foreign.write_text("not the run's")
+    assert main(asked(learnable(tmp_path), tmp_path / "no model", tmp_path / "own")) == 2
+    said = capsys.readouterr().err
+    assert f"holds {name.split('/')[0]} already" in said and "--overwrite" in said
+    assert foreign.read_text() == "not the run's"
+
+
 def test_resuming_nothing_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(asked(tmp_path / "x.jsonl", tmp_path, tmp_path / "own", "--resume")) == 2
     assert "holds no run to resume" in capsys.readouterr().err

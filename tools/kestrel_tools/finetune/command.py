@@ -41,6 +41,7 @@ from .parameters import TRAINED, Parameters, trained
 from .training import Run, State, Trainer
 
 ADAPTER, PEFT = "adapter.safetensors", "peft"  # a file and a folder
+REPORT, PLOT = "training.json", "loss.svg"
 CHECKPOINT = "checkpoint"  # a folder, and the next one in it
 PICTURES = f"{CHECKPOINT}/pictures"
 OF_PICTURES = (f"{PICTURES}/*.features", f"{PICTURES}/*.new")
@@ -48,8 +49,8 @@ MADE = (  # the files that a run leaves
     ADAPTER,
     f"{PEFT}/{PEFT_TENSORS}",
     f"{PEFT}/{PEFT_CONFIG}",
-    "training.json",
-    "loss.svg",
+    REPORT,
+    PLOT,
     f"{CHECKPOINT}/{checkpoint.FILE}",
     f"{CHECKPOINT}/{checkpoint.FILE}.new",
     *OF_PICTURES,
@@ -117,7 +118,7 @@ def finetune(options: FinetuneOptions, config: RuntimeConfig, console: Console) 
             _say(console, f"interrupted after step {state.step:,}; --resume goes on from there")
             raise
     _write_adapter(options, config, model, parameters)
-    write_plot(out / "loss.svg", state)
+    write_plot(out / PLOT, state)
     asked = [line.asked for line in lines.evaluation[: options.scored]]
     document = {
         "made_of": made_of,
@@ -130,10 +131,10 @@ def finetune(options: FinetuneOptions, config: RuntimeConfig, console: Console) 
         "best_loss": state.best_loss if state.eval_losses else None,
         "scores": None,
     }
-    write_document(out / "training.json", document)
+    write_document(out / REPORT, document)
     if asked:
         document["scores"] = _scores(asked, model, config, options, console)
-        write_document(out / "training.json", document)
+        write_document(out / REPORT, document)
     if run.is_complete:
         with suppress(OSError):
             _remove(out, *OF_PICTURES)  # of no use any more, and large
@@ -158,11 +159,18 @@ def _check_folder(options: FinetuneOptions, kept: Path) -> None:
             raise InvalidRequest(
                 f"{folder} is no folder, and a run makes one there; --out can be another place"
             )
-    found = checkpoint.exists(kept) or any(os.path.exists(options.out / made) for made in (ADAPTER, PEFT))
-    if found and not options.resume and not options.overwrite:
+    if options.resume or options.overwrite:
+        return
+    if checkpoint.exists(kept):
         raise InvalidRequest(
             f"{options.out} holds a run already; --resume goes on with it, --overwrite begins anew"
         )
+    for made in (ADAPTER, PEFT, REPORT, PLOT):
+        if os.path.lexists(options.out / made):
+            raise InvalidRequest(
+                f"{options.out} holds {made} already, where a run writes its own; "
+                f"--overwrite begins anew, and --out can be another place"
+            )
 
 
 def _make_folder(options: FinetuneOptions, kept: Path) -> None:
