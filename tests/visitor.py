@@ -19,6 +19,7 @@ FLAGS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    "--host-resolver-rules=MAP *.test 127.0.0.1",  # http to another name than localhost's
 ]
 
 

@@ -57,6 +57,48 @@ def test_every_skill_answers_by_clicking(url: str, visit: Visit) -> None:
     assert visitor.answered()["metrics"]["cached_tokens"] > 0
 
 
+def test_the_page_asks_over_plain_http_by_whatever_name(url: str, browser: Any) -> None:
+    from visitor import Visitor
+
+    visitor = Visitor(browser.new_page(), url.replace("localhost", "kestrel.test"))
+    try:
+        visitor.page.click("text=What color is the star?")
+        visitor.page.click("#send")
+        assert visitor.answered()["answer"] == "green"
+        [sent] = visitor.sent
+        headers = sent.all_headers()
+        assert "sec-fetch-site" not in headers and "x-requested-with" in headers
+        assert headers["origin"] == sent.url.removesuffix("/v1/query")
+    finally:
+        visitor.page.close()
+
+
+@pytest.mark.parametrize(
+    ("headers", "origin"),
+    [({}, "http://other.test"), ({"Content-Security-Policy": "sandbox allow-forms allow-scripts"}, "null")],
+    ids=["page", "sandbox"],
+)
+def test_a_page_of_another_site_gets_no_answer_over_plain_http(
+    url: str, browser: Any, headers: dict[str, str], origin: str
+) -> None:
+    action = url.replace("localhost", "kestrel.test") + "v1/query"
+    form = f"""<form method="post" enctype="multipart/form-data" action="{action}">
+        <input name="question" value="Hello?"></form><script>document.forms[0].submit()</script>"""
+    page = browser.new_page()
+    try:
+        page.route(
+            "http://other.test/",
+            lambda route: route.fulfill(body=form, content_type="text/html", headers=headers),
+        )
+        with page.expect_response(action) as response:
+            page.goto("http://other.test/")
+        sent = response.value.request.all_headers()
+        assert sent["origin"] == origin and "sec-fetch-site" not in sent
+        assert (response.value.status, "another site" in response.value.text()) == (403, True)
+    finally:
+        page.close()
+
+
 def test_boxes_surround_what_they_found(url: str, visit: Visit) -> None:
     """The star of the sample is green: the pixels in the middle of its box are, those outside it are not."""
     visitor = visit(url)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 from python_multipart.multipart import parse_options_header
@@ -20,6 +21,7 @@ MARKS = (b",", b"[", b"{")  # one of them stands before each value of JSON but t
 SLICE_BYTES = 2**20  # that are worked on before others get their turn
 MAX_FILES = 4
 MAX_FIELDS = 64
+SENT_BY_SCRIPTS = "x-requested-with"  # which no browser lets a page send to another site that does not agree
 _decoder = msgspec.json.Decoder()
 
 
@@ -43,10 +45,26 @@ def check_json(request: Request) -> None:
 
 def check_form(request: Request) -> None:
     """Any web page may send a form without asking, to a server on its reader's own machine too. Its browser
-    then says where it comes from, but only to localhost and over https.
+    then says where it comes from: to localhost and over https whether that is another site, else only the host.
     """
-    if request.headers.get("sec-fetch-site") == "cross-site":
+    site = request.headers.get("sec-fetch-site")
+    if site == "cross-site" or (site is None and _is_of_another_host(request.headers)):
         raise Forbidden("a page of another site sends this form; pages elsewhere may not ask this server")
+
+
+def _is_of_another_host(headers: Headers) -> bool:
+    """A proxy may have changed the host, so our own page says that it is ours."""
+    if "origin" not in headers or SENT_BY_SCRIPTS in headers:
+        return False
+    origin = _host(headers["origin"])
+    return origin is None or origin != _host(f"//{headers.get('host', '')}")
+
+
+def _host(address: str) -> str | None:
+    try:
+        return urlsplit(address).hostname
+    except ValueError:
+        return None
 
 
 async def read_object(request: Request, options: GatewayOptions) -> Body:

@@ -222,6 +222,39 @@ def test_a_form_of_another_sites_page_is_refused(gateway: Running, site: str, st
     assert len(gateway.upstream.asked) == (status == 200)
 
 
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Origin": "http://elsewhere.example"}, 403),
+        ({"Origin": "http://elsewhere.example:8080", "Host": "elsewhere.example.evil:8080"}, 403),
+        ({"Origin": "null"}, 403),  # of a sandboxed frame, or of a page that tells nobody who it is
+        ({"Origin": "http://[::1"}, 403),
+        ({"Origin": "null", "Host": ""}, 403),
+        ({"Origin": "http://gpu-box:8080", "Host": "gpu-box:8080"}, 200),
+        ({"Origin": "http://GPU-box", "Host": "gpu-BOX:8080"}, 200),
+        ({"Origin": "http://[::1]:3000", "Host": "[::1]:8080"}, 200),
+        ({"Origin": "http://through.a.proxy", "Sec-Fetch-Site": "same-origin"}, 200),
+        ({"Origin": "http://through.a.proxy", "X-Requested-With": "playground"}, 200),
+        (
+            {"Origin": "http://elsewhere.example", "X-Requested-With": "a", "Sec-Fetch-Site": "cross-site"},
+            403,
+        ),
+        (
+            {"Origin": "http://elsewhere.example", "Authorization": "Basic YTpi"},
+            403,
+        ),  # browsers add it themselves
+    ],
+)
+def test_where_a_browser_says_no_site_the_host_of_a_forms_page_counts(
+    gateway: Running, headers: dict[str, str], status: int
+) -> None:
+    gateway.upstream.asked.clear()
+    kind = {"Content-Type": "multipart/form-data; boundary=x"}
+    asked = gateway.ask("POST", "/v1/query", form(('name="question"', b"?")), {**kind, **headers})
+    assert asked[0] == status, asked
+    assert len(gateway.upstream.asked) == (status == 200)
+
+
 def test_a_form_in_another_charset_is_refused(gateway: Running) -> None:
     kind = "multipart/form-data; boundary=x; charset=punycode"
     status, answer, _ = gateway.ask("POST", "/v1/query", form(('name="a"', b"a")), {"Content-Type": kind})
