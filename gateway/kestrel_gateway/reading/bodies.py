@@ -45,7 +45,7 @@ def check_json(request: Request) -> None:
 
 def check_form(request: Request) -> None:
     """Any web page may send a form without asking, to a server on its reader's own machine too. Its browser
-    then says where it comes from: to localhost and over https whether that is another site, else only the host.
+    then says where it comes from: to localhost and over https whether that is another site, else the host.
     """
     site = request.headers.get("sec-fetch-site")
     if site == "cross-site" or (site is None and _is_of_another_host(request.headers)):
