@@ -89,8 +89,9 @@ class LimitedProtocol(HttpToolsProtocol):
         self._header_timeout_s = self.limits.header_timeout_s
         self._is_spare = False
         self._is_in_head = False
+        self._num_heads = 0  # that began
         self._head_bytes = 0  # of lines that are read
-        self._raw_bytes = 0  # since the head began, whether read or not
+        self._raw_bytes = 0  # of pieces that lie within the head, whether read or not
         self._keeps_alive = True
         self._is_deaf = False
         self._is_upgrade = False  # a head that asks for another protocol, and is read once more without that
@@ -155,7 +156,7 @@ class LimitedProtocol(HttpToolsProtocol):
             self._drop(len(data))
             return
         self._unset_keepalive_if_required()
-        was_in_head = self._is_in_head
+        head = self._num_heads if self._is_in_head else None
         try:
             self.parser.feed_data(data)
         except httptools.HttpParserCallbackError as error:
@@ -166,7 +167,7 @@ class LimitedProtocol(HttpToolsProtocol):
         except httptools.HttpParserError:
             self._refuse(BadHttp(NO_HTTP))
         else:
-            self._watch_head(len(data) if was_in_head else 0)
+            self._watch_head(len(data) if head == self._num_heads else 0)
 
     def _begin_again(self, rest: bytes) -> None:
         """The parser took what follows a head with `Upgrade` for another protocol, the body too. It is
@@ -185,6 +186,7 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
+        self._num_heads += 1
         self._is_in_head, self._head_bytes, self._raw_bytes = True, 0, 0
 
     def on_url(self, url: bytes) -> None:

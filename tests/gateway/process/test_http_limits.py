@@ -131,6 +131,21 @@ def test_a_request_after_another_has_limits_of_its_own(gateway: Running) -> None
     assert answer.count(b"HTTP/1.1 200") == 2 and answer.count(b"HTTP/1.1 431") == 1
 
 
+def test_what_ended_with_earlier_requests_does_not_count_for_a_head() -> None:
+    """A piece that ends one head, holds ten requests and begins another head: of none is it too much."""
+    whole = GET + b"a: " + b"v" * 300 + b"\r\n\r\n"
+    last = GET + b"Connection: close\r\n\r\n"
+    with ExitStack() as both:
+        gateway = both.enter_context(running(max_header_bytes=2000))
+        door = both.enter_context(socket.create_connection(("127.0.0.1", gateway.port), timeout=60))
+        door.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for piece in (whole[:40], whole[40:] + 10 * whole + last[:40], last[40:]):
+            door.sendall(piece)
+            time.sleep(0.3)  # so that they are read one by one; together they would be right anyhow
+        answer = _heard(door)
+    assert answer.count(b"HTTP/1.1 200") == answer.count(b"HTTP/1.1") == 12, answer
+
+
 def test_an_upgrade_is_answered_in_the_http_it_came_in(gateway: Running) -> None:
     answer = spoken(gateway, GET + b"Connection: Upgrade, close\r\nUpgrade: h2c\r\n\r\n")
     assert answer.startswith(b"HTTP/1.1 200 ")
