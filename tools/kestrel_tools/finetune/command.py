@@ -169,7 +169,7 @@ def _check_folder(options: FinetuneOptions, kept: Path) -> None:
         if os.path.lexists(options.out / made):
             raise InvalidRequest(
                 f"{options.out} holds {made} already, where a run writes its own; "
-                f"--overwrite begins anew, and --out can be another place"
+                "--overwrite replaces what a run writes, and --out can be another place"
             )
 
 
