@@ -1,5 +1,5 @@
-"""More styles of drawing than there are sets: each sprite again, bent, and inked, flat, reshaded or without
-colours. No torch.
+"""More styles of drawing than there are sets: each sprite again, bent or not, and inked, flat, reshaded or
+without colours. No torch.
 
 A model that has seen a banana in seven sets knows those seven. It failed on sets that are drawn with black
 lines, in other colours, or with other proportions.
@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 from kestrel_tools.things.atlas import ARRAYS, SPRITE, Sprites
 from kestrel_tools.things.colour import main_colour
 
-COPIES = 5  # of each sprite
+COPIES = 9  # of each sprite
 TOGETHER = 200  # sprites that one process restyles at a time
+STRAIGHT = 0.4  # of the copies, which are not bent: other sets draw things otherwise, but seldom askew
 INKED, SHADED, FLAT = 0.5, 0.6, 0.4  # of the copies
 OUTLINED, TWO_TONE = 0.1, 0.08  # of the copies, which have no colours
+REPAINTED = 0.06  # how far each of a flat one's few colours is moved by itself
 INK = 0.1  # how bright the lines are
 LEAST_EDGE, MOST_EDGE = 0.2, 0.4  # of each sprite, so that some get the rim alone
 HUE, LEAST_SATURATION, MOST_SATURATION, LEAST_VALUE, MOST_VALUE = 0.5, 0.55, 1.2, 0.82, 1.15
@@ -28,7 +30,7 @@ REACH = 0.97  # of the cell's half, that a bent drawing may take
 
 
 def with_other_styles(sprites: Sprites, copies: int = COPIES, seed: int = 0) -> Sprites:
-    """The sprites and their copies, which are bent, and inked, flat, in other shades or some of these, or
+    """The sprites and their copies: most are bent, and inked, flat, in other shades or some of these, or
     without colours.
     """
     places = [range(first, min(first + TOGETHER, len(sprites))) for first in range(0, len(sprites), TOGETHER)]
@@ -66,16 +68,18 @@ def _restyled(task: tuple[Sprites, tuple[int, ...]]) -> Sprites:
 
 
 def _bent(sprites: Sprites, rng: np.random.Generator) -> Sprites:
-    """Each stretched and sheared in some direction, and waved a little: pixels, outlines and all."""
+    """Most stretched and sheared in some direction, and waved a little: pixels, outlines and all."""
     count = len(sprites)
+    much = (rng.random(count) >= STRAIGHT).astype(np.float64)
     turn = rng.uniform(0, np.pi, count)
-    stretch = np.stack((rng.uniform(LEAST_STRETCH, 1.0, count), np.ones(count)), 1)
+    stretch = np.stack((1 - much * rng.uniform(0, 1 - LEAST_STRETCH, count), np.ones(count)), 1)
     cos, sin = np.cos(turn), np.sin(turn)
     axes = np.stack((np.stack((cos, -sin), 1), np.stack((sin, cos), 1)), 1)
     shear = np.tile(np.eye(2), (count, 1, 1))
-    shear[:, 0, 1] = rng.uniform(-SHEAR, SHEAR, count)
+    shear[:, 0, 1] = much * rng.uniform(-SHEAR, SHEAR, count)
     change = shear @ axes * stretch[:, None] @ axes.transpose(0, 2, 1)
-    phase, wave = rng.uniform(0, 2 * np.pi, (count, 1, 2)), rng.uniform(0, WAVE, (count, 1, 2))
+    phase = rng.uniform(0, 2 * np.pi, (count, 1, 2))
+    wave = much[:, None, None] * rng.uniform(0, WAVE, (count, 1, 2))
 
     def waved(points: NDArray[np.float64], sign: float) -> NDArray[np.float64]:
         moved: NDArray[np.float64] = points + sign * wave * np.sin(WAVES * points[..., ::-1] + phase)
@@ -118,7 +122,7 @@ def _taken(pixels: NDArray[np.uint8], at: NDArray[np.float64]) -> NDArray[np.uin
 def _flat(
     colours: NDArray[np.float32], alpha: NDArray[np.float32], rng: np.random.Generator
 ) -> NDArray[np.float32]:
-    """In a few colours without shades: the means of those that are alike."""
+    """In a few colours without shades, near the means of those that are alike."""
     solid = colours[alpha[..., 0] > 0.9]
     if not len(solid):
         return colours
@@ -129,7 +133,8 @@ def _flat(
         means = [sample[nearest == number].mean(0) for number in np.unique(nearest)]
         middles = np.array(means, np.float32)
     whole = colours / np.maximum(alpha, 1e-3)
-    return middles[_nearest(whole.reshape(-1, 3), middles)].reshape(colours.shape) * alpha
+    painted = np.clip(middles + rng.normal(0, REPAINTED, middles.shape), 0, 1).astype(np.float32)
+    return painted[_nearest(whole.reshape(-1, 3), middles)].reshape(colours.shape) * alpha
 
 
 def _nearest(colours: NDArray[np.float32], middles: NDArray[np.float32]) -> NDArray[np.intp]:
