@@ -23,7 +23,7 @@ AGAIN = "Download the file again."
 # Of the files in kestrel_core/bundled; a newly trained model brings new ones.
 BUNDLED_SHA256 = {
     "config.json": "b715081d0c78a621ca50832be7d24dafc7312896b9e7ffca5155c505edea6a73",
-    "model.safetensors": "d6c9b287eaf3199ff843e277ee7a431e66be193085960cb443c43e509886ccb3",
+    "model.safetensors": "7dbd78f4d054308d66c7475cc9fe39ab5d9669a5c0e7a3203dd73a030168ab7d",
     "tokenizer.json": "95926ca76c8bd4825e32ccd5e4556e71bc652724840f0cac580ee8d9573444d1",
 }
 
