@@ -16,6 +16,7 @@ from kestrel_tools.finetune.lines import BadLines, read_asked
 
 QUERY = {"skill": "query", "image": "red.png", "question": "which?", "answer": "red"}
 DETECT = {"skill": "detect", "image": "red.png", "object": "it", "objects": [BOX]}
+CUT_SHORT = base64.b64encode(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR").decode()
 POINT = {"skill": "point", "image": "red.png", "object": "it", "points": [{"x": 0.5, "y": 1}]}
 
 
@@ -54,6 +55,7 @@ def without(line: dict[str, Any], name: str) -> dict[str, Any]:
         (QUERY | {"answer": "x" * 200}, "(5 image + 211 text) and max_context is 128"),
         (QUERY | {"image": "absent.png"}, 'there is no picture "absent.png" beside the data file'),
         (QUERY | {"image": "cats"}, 'there is no picture "cats" beside'),  # also 3 bytes in base64
+        (QUERY | {"image": CUT_SHORT}, "beside the data file, and it is not the base64 of one"),
         (QUERY | {"image": "https://x.org/1.png"}, 'there is no picture "https://x.org/1.png" beside'),
         (QUERY | {"image": "é.png" * 100}, 'there is no picture "é.png'),  # no file system has such names
         (QUERY | {"image": "a\0b.png"}, 'there is no picture "a\\x00b.png" beside the data file'),

@@ -219,7 +219,9 @@ class Parser:
             data = decode_image_input(image.encode("utf-8", "replace"))
             ImageFile(data, ImageLimits())  # short words are base64 too, but of no picture
         except BadImage:
-            raise InvalidRequest(f'there is no picture "{shown(image)}" beside the data file') from None
+            raise InvalidRequest(
+                f'there is no picture "{shown(image)}" beside the data file, and it is not the base64 of one'
+            ) from None
         return data
 
 
