@@ -43,6 +43,20 @@ def _has_lost_its_colours(index: int) -> bool:
     return now < 0.3 * before
 
 
+def test_some_copies_are_not_bent() -> None:
+    straight = [index for index in range(len(SPRITES), len(STYLED)) if _has_kept_its_form(index)]
+    assert 0.2 < len(straight) / (len(STYLED) - len(SPRITES)) < 0.6
+
+
+def _has_kept_its_form(index: int) -> bool:
+    """Whether its outline is the drawing's, but for its size and place."""
+    before, now = (
+        (points - points.min(0)) / np.ptp(points, axis=0).max()
+        for points in (SPRITES.outlines[index % len(SPRITES)], STYLED.outlines[index])
+    )
+    return float(np.abs(now - before).max()) < 0.001
+
+
 def test_hull_outline_and_anchor_follow_the_pixels() -> None:
     for index in range(len(STYLED)):
         rows, columns = np.nonzero(STYLED.pixels[index, ..., 3] >= 110)
