@@ -166,6 +166,15 @@ def test_a_caller_who_fails_ends_the_run() -> None:
         asyncio.run(closed_loop(fail, questions(100), 3, 2, 60.0, Crowd().look))
 
 
+def test_a_window_stays_open_until_an_answer_has_come() -> None:
+    async def slowly(question: Question) -> Usage:
+        await asyncio.sleep(0.05)
+        return USAGE
+
+    window = asyncio.run(closed_loop(slowly, questions(20), 2, 2, 0.001, Crowd().look))
+    assert window.answered and window.seconds >= 0.001
+
+
 def test_a_window_without_an_answer_is_no_result() -> None:
     with pytest.raises(EngineFailed, match="measure for longer"):
         asyncio.run(closed_loop(Crowd().ask, questions(3), 1, 3, 60.0, Crowd().look))

@@ -106,18 +106,18 @@ async def closed_loop(
     seconds: float,
     look: Callable[[], Awaitable[Counts]],
 ) -> Window:
-    """Opens the window when `lead_in` requests have ended; closes it after `seconds`, or with the questions.
-
-    What is under way then is waited for, and not counted.
+    """Opens the window when `lead_in` requests have ended; closes it after `seconds` in which one has ended,
+    or with the questions. What is under way then is waited for, and not counted.
     """
     done: list[Answered] = []
-    led_in, over = asyncio.Event(), False
+    led_in, answer, over = asyncio.Event(), asyncio.Event(), False
 
     async def caller() -> None:
         for question in questions:
             began = monotonic()
             usage = await ask(question)
             done.append(Answered(began, monotonic(), usage))
+            answer.set()
             if len(done) >= lead_in:
                 led_in.set()
             if over:
@@ -125,12 +125,12 @@ async def closed_loop(
 
     tasks = [asyncio.create_task(caller()) for _ in range(callers)]
     try:
-        opening = asyncio.create_task(led_in.wait())
-        await asyncio.wait((opening, *tasks), return_when=asyncio.FIRST_COMPLETED)
-        opening.cancel()
+        await _come(led_in, tasks)
         before, begin = await look(), monotonic()
+        answer.clear()
         # The first caller who finds no question, or fails, ends it: after that not all are busy.
         await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        await _come(answer, tasks)
         end, after = monotonic(), await look()
         over = True
         await asyncio.gather(*tasks)
@@ -141,6 +141,13 @@ async def closed_loop(
     if not answered:
         raise EngineFailed(f"no request ended within {end - begin:.1f} s; measure for longer")
     return Window(begin, end, answered, before, after)
+
+
+async def _come(event: asyncio.Event, tasks: Sequence[asyncio.Task[None]]) -> None:
+    """Waits for it, or for the first of the tasks to end."""
+    waiting = asyncio.create_task(event.wait())
+    await asyncio.wait((waiting, *tasks), return_when=asyncio.FIRST_COMPLETED)
+    waiting.cancel()
 
 
 @dataclass(frozen=True, slots=True)
