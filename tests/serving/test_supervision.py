@@ -176,8 +176,12 @@ def test_a_busy_engine_is_not_taken_for_a_frozen_one(fragile: Served) -> None:
     [server_id] = fragile.children()
     busy_until = time.monotonic() + LATE_S + (NUM_LATE + 1) * EVERY_S
     while time.monotonic() < busy_until:
-        fragile.ask_all([LONG | {"QUESTION": f"{number}", "MAX_TOKENS": 100} for number in range(24)])
-    assert fragile.children() == [server_id]
+        answers = fragile.ask_all(
+            [LONG | {"QUESTION": f"{number}", "MAX_TOKENS": 100} for number in range(24)]
+        )
+        refused = [answer for answer in answers if isinstance(answer, BaseException)]
+        assert not refused, (refused[0], fragile.log.read_text())
+    assert fragile.children() == [server_id], fragile.log.read_text()
 
 
 async def leave(client: Any, number: int) -> None:
