@@ -7,6 +7,7 @@ from contextlib import suppress
 from importlib.util import find_spec
 
 import pytest
+from standstill import Standstill
 
 with suppress(ImportError):  # a GPU machine may offer pytest alone
     from hypothesis import settings
@@ -16,6 +17,10 @@ with suppress(ImportError):  # a GPU machine may offer pytest alone
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # one of several processes that share the cores, as their servers do
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Standstill())
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -4,7 +4,9 @@ import json
 import re
 import signal
 import subprocess
+import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from kestrel_core.config import RuntimeConfig
@@ -32,6 +34,8 @@ REFUSAL = re.compile(
     rb"|Failed to create instance: (?:BadCheckpoint|InvalidRequest): (?P<engine>.*?)(?:\\n|$)"
 )
 
+CRASHES = tuple(-number for number in (signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS))
+HUNG_S = 10.0  # a stub whose model cannot be loaded has ended by then
 LAST_WORDS_S = 2.0  # a stub that hangs in a driver may outlive its SIGKILL, and with it what it could write
 
 CPU_FLAGS = ("--allow-gpu-metrics=false", "--pinned-memory-pool-byte-size=0")  # on a CPU both only complain
@@ -80,10 +84,21 @@ class Server:
         assert self._process.stderr is not None
         self._relay = LogRelay(self._process.stderr, NO_GPU if on_cpu else None, REFUSAL)
         self._stubs: set[int] = set()
+        self._waits_since: float | None = None  # for the end of a stub
+        self.is_hung = False
 
     @property
     def exit_code(self) -> int | None:
         return self._process.poll()
+
+    @property
+    def may_start_next_time(self) -> bool:
+        """What ended this start says nothing against what was asked: it hung, or ended by a fault.
+
+        If the machine stands still for a second while a model is loaded, Triton may take the model's process
+        for dead. It then aborts over a lock that the two share, or waits for the end of a process that lives.
+        """
+        return self.is_hung or self.exit_code in CRASHES
 
     @property
     def refusal(self) -> str | None:
@@ -97,6 +112,7 @@ class Server:
     def is_ready(self) -> bool:
         # Noted now, since they cannot be found once the server has died.
         self._stubs.update(_stubs_of(self._process.pid))
+        self._note_waiting()
         return fetch(f"{self._url}/ready") is not None
 
     def deafness(self) -> Deafness:
@@ -107,6 +123,12 @@ class Server:
             lambda status: status == 200,  # Triton itself says 400 when it cannot reach the model's process
             len(self._stubs),
         )
+
+    def _note_waiting(self) -> None:
+        """While a model is loaded, nobody has asked its process to end."""
+        waits, now = bool(self._stubs) and _waits_for_a_child(self._process.pid), time.monotonic()
+        self._waits_since = (self._waits_since or now) if waits else None
+        self.is_hung = self._waits_since is not None and now - self._waits_since >= HUNG_S
 
     def has_lost_a_stub(self) -> bool:
         """Triton does not notice: its health stays green, and open streams hang."""
@@ -146,6 +168,15 @@ def _stubs_of(server: int) -> Iterator[int]:
         status = _status(int(folder.name))
         if status and status[0].startswith(STUB[:15]) and int(status[2]) == server:
             yield int(folder.name)
+
+
+def _waits_for_a_child(process: int) -> bool:
+    """Whether one of its threads does. False where this may not be looked at."""
+    for thread in Path(f"/proc/{process}/task").glob("*/wchan"):
+        with suppress(OSError):
+            if thread.read_text() == "do_wait":
+                return True
+    return False
 
 
 def _runs(pid: int) -> bool:

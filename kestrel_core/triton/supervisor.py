@@ -2,8 +2,9 @@
 
 If the model's process dies, Triton neither notices nor replaces it; and if it is frozen, nobody says so. The
 server is then ended, so that every waiting client gets an error, and started again. That is tried for ever,
-after longer and longer pauses: only a first start that fails is given up. The gateway reads in the status of
-the run what happened, and tells those who ask for readiness and metrics.
+after longer and longer pauses: only a first start that fails is given up, and one that crashed or hung is
+tried once more. The gateway reads in the status of the run what happened, and tells those who ask for
+readiness and metrics.
 
 At the end nothing is lost: the gateway says first that it is not ready, so that balancers send elsewhere;
 Triton goes on meanwhile, and is asked to end once the gateway has. Without a gateway nothing can say so
@@ -56,7 +57,7 @@ class Supervisor:
         self._signals = 0
         self._must_reread_keys = False
         self._had_terminal = _has_terminal()
-        self._is_ready = False
+        self._is_ready = self._has_been_ready = False
         self._restarts = Restarts()
         self._told: Mapping[str, object] = {}
 
@@ -90,7 +91,7 @@ class Supervisor:
                     return self._failure or code
             finally:
                 server.kill()
-            if not self._is_ready and not self._restarts.total:
+            if not self._has_been_ready and (self._restarts.total or not server.may_start_next_time):
                 return self._give_up(trouble, server.refusal)
             if not self._may_restart(trouble):
                 return self._failure or (1 if not self._signals else 0)
@@ -103,7 +104,9 @@ class Supervisor:
             while not self._is_over:
                 seconds = time.monotonic() - began
                 status.update(f"loading {name} on {self._config.device}: {seconds:.0f} s")
-                if server.exit_code is not None:  # while it loads Triton does notice, and says why
+                if (
+                    server.exit_code is not None or server.is_hung
+                ):  # of a dead stub Triton tells while it loads
                     return _trouble(server)
                 if server.is_ready() and (self._gateway is None or self._gateway.has_been_up):
                     self._is_ready = True
@@ -112,7 +115,8 @@ class Supervisor:
         if self._is_ready and self._gateway is not None:
             self._await_answer(server, self._gateway)
             seconds = time.monotonic() - began
-        if self._is_ready and not self._restarts.total:
+        if self._is_ready and not self._has_been_ready:
+            self._has_been_ready = True
             info = self._engine_info(server)
             self._say(banner(name, self._config, seconds, self._options, info))
         elif self._is_ready:
@@ -245,6 +249,8 @@ def _trouble(server: Server) -> str | None:
     code = server.exit_code
     if code is not None:
         return f"the server ended ({ending(code)})"
+    if server.is_hung:
+        return "the server hangs: it waits for the end of the model's process, which lives"
     return "the process that runs the model has died" if server.has_lost_a_stub() else None
 
 

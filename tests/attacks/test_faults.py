@@ -6,7 +6,9 @@ import resource
 import shutil
 import signal
 import subprocess
+import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -53,6 +55,42 @@ def test_a_process_that_is_frozen_is_replaced(victim: Stack, role: str) -> None:
     assert victim.processes()["supervisor"] == before["supervisor"]
     with victim.undisturbed():
         pass
+
+
+def test_a_machine_that_stands_still_leaves_nobody_without_an_answer(victim: Stack) -> None:
+    """Triton or the model's process may not survive it, and are replaced; who was waiting is told."""
+    supervisor = victim.processes()["supervisor"]
+    is_over, statuses = threading.Event(), Counter[int]()
+
+    def ask_on(number: int) -> None:
+        while not is_over.is_set():
+            with suppress(OSError):
+                statuses[victim.post(*fields_of(number)).status] += 1
+
+    callers = [threading.Thread(target=ask_on, args=(number,)) for number in range(6)]
+    for caller in callers:
+        caller.start()
+    for _ in range(8):
+        stopped = [supervisor, *below(victim, supervisor)]
+        for number in (signal.SIGSTOP, signal.SIGCONT):
+            for process in stopped:
+                with suppress(ProcessLookupError):
+                    os.kill(process, number)
+            time.sleep(1.5)
+    is_over.set()
+    for caller in callers:
+        caller.join(60)
+        assert not caller.is_alive(), "a caller waits for ever"
+    assert statuses[200] and set(statuses) <= {200, 429, 502, 503}, statuses
+    until(lambda: answers(victim), 60)
+    assert victim.processes()["supervisor"] == supervisor
+    with victim.undisturbed():
+        pass
+
+
+def below(victim: Stack, process: int) -> list[int]:
+    children = victim.served.children(process)
+    return [*children, *(it for child in children for it in below(victim, child))]
 
 
 def test_seven_crashes_in_a_row_do_not_end_the_service(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import io
 import os
+import shutil
 import signal
 import socket
 import stat
@@ -16,7 +17,7 @@ from rich.console import Console
 from triton_server import until
 
 from kestrel_core.config import RuntimeConfig
-from kestrel_core.triton import supervisor
+from kestrel_core.triton import server, supervisor
 from kestrel_core.triton.installation import Installation
 from kestrel_core.triton.options import ServeOptions
 from kestrel_core.triton.probing import fetch
@@ -29,10 +30,10 @@ def run(
     script: str, folder: Path, host: str = "127.0.0.1", device: str = "cpu", last: str = "answers after"
 ) -> tuple[int, str]:
     """Exit code, and what was said. It is asked to end once it has said `last`, or ends before."""
-    server = folder / "tritonserver"
+    program = folder / "tritonserver"
     asked_at = "127.0.0.1" if host == "0.0.0.0" else host
-    server.write_text(script.replace("{python}", sys.executable).replace("{host}", asked_at))
-    server.chmod(server.stat().st_mode | stat.S_IXUSR)
+    program.write_text(script.replace("{python}", sys.executable).replace("{host}", asked_at))
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
     options = ServeOptions(*free_ports(3), folder, 1, host)
     console = Console(file=io.StringIO(), width=200)
     config = RuntimeConfig(model="moondream2", device=device)
@@ -46,7 +47,7 @@ def run(
 
     ender = threading.Thread(target=end)
     with open_run(folder) as it:
-        supervisor = Supervisor(Installation(server, server, {}), options, config, console, it)
+        supervisor = Supervisor(Installation(program, program, {}), options, config, console, it)
         ender.start()
         code = supervisor.run()
         has_ended.set()
@@ -97,6 +98,51 @@ def test_a_server_that_keeps_dying_is_started_again_after_longer_and_longer_paus
 def test_a_server_that_never_was_ready_is_not_tried_again(tmp_path: Path) -> None:
     code, text = run("#!/bin/sh\nexit 7\n", tmp_path)
     assert code == 1 and "the server ended (exit code 7) before it was ready" in text
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        ("kill -ABRT $$", "the server ended (SIGABRT); starting it again\n"),
+        ("./triton_python_backend_stub 1000; exit", "the server hangs: it waits for the end of the model's"),
+    ],
+    ids=["crashes", "hangs"],
+)
+def test_a_first_start_that_fails_by_chance_is_tried_once_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str, told: str
+) -> None:
+    """As Triton's does where the machine stands still for a second at the wrong moment."""
+    monkeypatch.setattr(server, "HUNG_S", 0.5)
+    shutil.copy(shutil.which("sleep") or "", tmp_path / "triton_python_backend_stub")
+    (tmp_path / "short-lived").write_text(SHORT_LIVED.replace("{host}", "127.0.0.1"))
+    first = f"cd {tmp_path}; [ -e begun ] || {{ touch begun; {fault}; }}"
+    _, text = run(f'#!/bin/sh\n{first}\nexec {{python}} {tmp_path}/short-lived "$@"\n', tmp_path)
+    places = [text.find(part) for part in (told, "starting it again", "answers after", "Ctrl-C ends it.")]
+    assert -1 not in places and places == sorted(places), text
+
+
+def test_a_shell_that_waits_for_its_server_is_not_taken_for_a_server_that_hangs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Around Triton there may be a script of somebody's own."""
+    monkeypatch.setattr(server, "HUNG_S", 0.5)
+    (tmp_path / "short-lived").write_text(SHORT_LIVED.replace("{host}", "127.0.0.1"))
+    script = f'#!/bin/sh\nsleep 1.5\n{{python}} {tmp_path}/short-lived "$@"\nexit\n'
+    _, text = run(script, tmp_path)
+    assert "answers after" in text and "hangs" not in text
+
+
+@pytest.mark.parametrize("fault", ["ABRT", "SEGV", "BUS"])
+def test_a_start_that_crashes_twice_is_not_tried_again(tmp_path: Path, fault: str) -> None:
+    code, text = run(f"#!/bin/sh\necho >> {tmp_path}/starts\nkill -{fault} $$\n", tmp_path)
+    assert code == 1 and f"the server ended (SIG{fault}) before it was ready" in text
+    assert (tmp_path / "starts").read_text() == "\n\n"
+
+
+def test_a_start_that_somebody_kills_is_not_tried_again(tmp_path: Path) -> None:
+    """For want of memory it would be killed again."""
+    code, text = run("#!/bin/sh\nkill -KILL $$\n", tmp_path)
+    assert code == 1 and "starting it again" not in text
 
 
 @pytest.mark.parametrize(
