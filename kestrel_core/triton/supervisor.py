@@ -250,7 +250,7 @@ def _trouble(server: Server) -> str | None:
     if code is not None:
         return f"the server ended ({ending(code)})"
     if server.is_hung:
-        return "the server hangs: it waits for the end of the model's process, which lives"
+        return "the server hung (it waited for the end of the model's process, which lives)"
     return "the process that runs the model has died" if server.has_lost_a_stub() else None
 
 
