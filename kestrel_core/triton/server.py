@@ -98,7 +98,7 @@ class Server:
         If the machine stands still for a second while a model is loaded, Triton may take the model's process
         for dead. It then aborts over a lock that the two share, or waits for the end of a process that lives.
         """
-        return self.is_hung or self.exit_code in CRASHES
+        return self.refusal is None and (self.is_hung or self.exit_code in CRASHES)
 
     @property
     def refusal(self) -> str | None:

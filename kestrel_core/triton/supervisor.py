@@ -104,9 +104,8 @@ class Supervisor:
             while not self._is_over:
                 seconds = time.monotonic() - began
                 status.update(f"loading {name} on {self._config.device}: {seconds:.0f} s")
-                if (
-                    server.exit_code is not None or server.is_hung
-                ):  # of a dead stub Triton tells while it loads
+                # While it loads Triton does notice that a stub has died, and says why.
+                if server.exit_code is not None or server.is_hung:
                     return _trouble(server)
                 if server.is_ready() and (self._gateway is None or self._gateway.has_been_up):
                     self._is_ready = True

@@ -165,6 +165,12 @@ def test_what_the_engine_says_of_its_configuration_is_told_last_without_its_stac
     assert code == 2 and text.endswith(f"says why\n{said}\n")
 
 
+def test_what_cannot_be_started_as_asked_is_not_tried_again_although_it_crashes(tmp_path: Path) -> None:
+    script = '#!/bin/sh\necho "tritonserver: unrecognized option --nosuchflag" >&2\nkill -ABRT $$\n'
+    code, text = run(script, tmp_path)
+    assert code == 2 and "starting it again" not in text
+
+
 @pytest.mark.parametrize("host", ["127.0.0.2", "0.0.0.0"])
 def test_a_server_is_found_ready_where_it_listens(host: str, tmp_path: Path) -> None:
     _, text = run(SHORT_LIVED, tmp_path, host)
