@@ -11,6 +11,7 @@ import select
 import subprocess
 import sys
 import time
+from contextlib import suppress
 
 import pytest
 from _pytest.runner import runtestprotocol
@@ -47,9 +48,9 @@ class Standstill:
         reports = runtestprotocol(item, log=False, nextitem=nextitem)
         failed = [report for report in reports if report.failed]
         if failed and isinstance(item, pytest.Function) and (seconds := self._longest_since(began)):
-            item.session._setupstate.teardown_exact(
-                None
-            )  # also what this test shares with others may be lost
+            # What this test shares with others may be lost too, and may not end as it should.
+            with suppress(Exception):
+                item.session._setupstate.teardown_exact(None)
             item._initrequest()
             reports = runtestprotocol(item, log=False, nextitem=nextitem)
             for report in reports:

@@ -18,6 +18,9 @@ def shared():
     if Path("shared").read_text() == "made\\n" and {breaks_shared}:
         stand_still()
         raise OSError("the shared thing died at birth")
+    yield
+    if Path("shared").read_text() == "made\\n" and {breaks_at_end}:
+        raise OSError("the shared thing does not end in order")
 
 def stand_still():
     [witness] = Path(f"/proc/self/task/{{os.getpid()}}/children").read_text().split()
@@ -42,10 +45,16 @@ def test_second(shared):
 
 
 def outcome(
-    folder: Path, stills: tuple[int, ...], passes: tuple[int, ...], breaks_shared: bool = False
+    folder: Path,
+    stills: tuple[int, ...],
+    passes: tuple[int, ...],
+    breaks_shared: bool = False,
+    breaks_at_end: bool = False,
 ) -> tuple[str, str]:
     """What pytest prints, and how often the test ran."""
-    text = TESTS.format(stills=stills, passes=passes, breaks_shared=breaks_shared)
+    text = TESTS.format(
+        stills=stills, passes=passes, breaks_shared=breaks_shared, breaks_at_end=breaks_at_end
+    )
     (folder / "test_it.py").write_text(text)
     plugin = "from standstill import Standstill\ndef pytest_configure(config):\n"
     (folder / "conftest.py").write_text(
@@ -82,3 +91,8 @@ def test_who_passes_is_not_run_again(tmp_path: Path) -> None:
 def test_what_died_as_it_was_made_is_made_again(tmp_path: Path) -> None:
     said, runs = outcome(tmp_path, stills=(), passes=(1,), breaks_shared=True)
     assert runs == "x" and "1 passed, 1 run again" in said
+
+
+def test_what_was_lost_may_end_badly(tmp_path: Path) -> None:
+    said, runs = outcome(tmp_path, stills=(1,), passes=(2,), breaks_at_end=True)
+    assert runs == "xx" and "1 passed, 1 run again" in said
