@@ -220,7 +220,7 @@ def test_the_mean_of_an_engine_in_few_bits_is_limited_too(decodes: Path, parity:
     mean = stages.pop("engine, all choices")
     assert (code, mean["measure"], mean["tolerance"]) == (0, "mean gap / largest logit", 9e-3)
     assert 0 < mean["deviation"] < max(stage["deviation"] for stage in stages.values()) < 0.15
-    assert {stage["tolerance"] for stage in stages.values()} == {0.15}
+    assert {stage["tolerance"] for stage in stages.values()} == {0.25}
 
 
 def test_an_engine_that_cannot_have_few_bits_is_judged_as_one_without(decodes: Path, parity: Parity) -> None:

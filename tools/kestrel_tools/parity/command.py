@@ -40,10 +40,11 @@ class GapTolerance(NamedTuple):
 
 
 # Rounding alone costs the random network of a golden folder a mean of 0.0061 with a standard deviation of
-# 0.0007, of which four more are allowed. Most matrices that are 1.3 times too large cost 0.009 to 0.042. The
-# largest gap is 0.11 to 0.21 in float8, by chance: its limit was set before that was known, and a faultless
-# run may miss it. The numbers are by `tools/few_bits_gaps.py`; docs/performance-log.md has them all.
-FEW_BITS_TOLERANCE = {"fp8": GapTolerance(0.15, 9e-3), "int4": GapTolerance(0.25, 9e-3)}
+# 0.0007, of which four more are allowed. Most matrices that are 1.3 times too large cost 0.009 to 0.042, so the
+# mean is what notices a fault. The largest of thousands of gaps scatters by a factor of two: 0.11 to 0.21 in
+# faultless computations, of which a fifth more is allowed. `tools/few_bits_gaps.py` computes all of these; the
+# numbers are in docs/performance-log.md.
+FEW_BITS_TOLERANCE = {"fp8": GapTolerance(0.25, 9e-3), "int4": GapTolerance(0.25, 9e-3)}
 
 
 @torch.inference_mode()
