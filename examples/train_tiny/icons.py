@@ -57,6 +57,11 @@ IN_UNICODE = {
     "robot": "robot face",
     "alien": "extraterrestrial alien",
     "backpack": "school satchel",
+    "smiling-face": "white smiling face",
+    "grinning-face-with-big-eyes": "smiling face with open mouth",
+    "beaming-face-with-smiling-eyes": "grinning face with smiling eyes",
+    "frowning-face": "white frowning face",
+    "face-with-steam-from-nose": "face with look of triumph",
 }
 
 

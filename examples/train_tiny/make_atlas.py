@@ -16,6 +16,7 @@ from kestrel_tools.things.atlas import (
     BASELINE,
     CHARACTERS,
     FOLDER,
+    HANDS,
     LETTER,
     NUM_CORNERS,
     NUM_HULL,
@@ -38,6 +39,7 @@ from .typeface import Typeface
 LARGE = 192  # pixels of the first drawing, which shows how much of it is empty
 PADDING = 2  # pixels around a sprite
 EM = 35.0  # pixels in a letter's cell that a font's em takes
+HAND_EM = 38.0  # of one written by hand, whose letters are thin and uneven: the smallest can be read, too
 LEAST_PIXELS = 200  # of a drawing; an icon with fewer is broken
 
 
@@ -160,10 +162,11 @@ def draw_font(name: str, faces: list[Typeface]) -> Fonts:
     pixels = np.zeros((len(faces), len(CHARACTERS), LETTER, LETTER), np.uint8)
     advances = np.zeros((len(faces), len(CHARACTERS)), np.float32)
     inks = np.zeros((len(faces), len(CHARACTERS), 4), np.float32)
+    em = HAND_EM if name in HANDS else EM
     for row, face in enumerate(faces):
         for at, character in enumerate(CHARACTERS):
-            advances[row, at] = EM / face.units * face.advance(character)
-            path = face.svg_path(character, EM / face.units, 1.0, BASELINE)
+            advances[row, at] = em / face.units * face.advance(character)
+            path = face.svg_path(character, em / face.units, 1.0, BASELINE)
             if not path:
                 continue
             drawn = rasterise(

@@ -4,6 +4,8 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from kestrel_tools.things.atlas import HANDS
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -172,6 +174,25 @@ SETS = {
         ),
         AS_CALLED,
     ),
+    "boxicons": Source(
+        "1.2.0", "MIT", "Boxicons 3, Atisa", FLAT, ("mouse", "octopus", "duck", "ship"), AS_CALLED
+    ),
+    "pinhead": Source(
+        "1.2.28",
+        "CC0-1.0",
+        "Pinhead Map Icons, Quincy Morgan and contributors",
+        FLAT,
+        ("smiley", "sad face", "angry face", "clock", "fish", "key"),
+        AS_CALLED,
+    ),
+    "griddy-icons": Source(
+        "1.2.0",
+        "MIT",
+        "Griddy Icons, Zuzana Benova",
+        FLAT,
+        ("mouse", "airplane", "rocket", "robot"),
+        AS_CALLED,
+    ),
     "twemoji": Source("1.2.5", "CC-BY-4.0", "Twemoji, Twitter and other contributors"),
     "openmoji": Source("1.2.29", "CC-BY-SA-4.0", "OpenMoji, its authors"),
 }
@@ -209,6 +230,7 @@ FONTS = {
     "kalam": (400, 700),
     "fira-sans": (400, 700),
     "lora": (400, 700),
+    **dict.fromkeys(HANDS, (400,)),
 }
 
 # Of sets whose names tell too little: the drawings that show a thing alone, chosen by looking at them.

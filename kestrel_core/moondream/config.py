@@ -252,7 +252,7 @@ MOONDREAM_TINY = replace(
         MOONDREAM3.text,
         dim=192,
         ff_dim=576,
-        n_layers=8,
+        n_layers=9,
         vocab_size=1536,
         max_context=1024,
         n_heads=3,

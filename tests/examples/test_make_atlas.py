@@ -13,6 +13,8 @@ import pyvips
 
 from examples.train_tiny.icons import IN_UNICODE, SIDE, Icons, emoji_of, icons_of, letters_of
 from examples.train_tiny.make_atlas import (
+    EM,
+    HAND_EM,
     chosen_drawings,
     draw_font,
     draw_icon,
@@ -23,7 +25,7 @@ from examples.train_tiny.make_atlas import (
 from examples.train_tiny.outline import anchor_of, area_of, hull_of, loops_of, outline_of
 from examples.train_tiny.sources import AS_CALLED, Source
 from examples.train_tiny.typeface import Typeface
-from kestrel_tools.things.atlas import BASELINE, CHARACTERS, LETTER, SPRITE, UNSEEN_SETS
+from kestrel_tools.things.atlas import BASELINE, CHARACTERS, HANDS, LETTER, SPRITE, UNSEEN_SETS
 from kestrel_tools.things.colour import main_colour
 from kestrel_tools.things.names import nouns
 
@@ -193,6 +195,13 @@ def test_a_letter_stands_on_its_line_at_its_own_width() -> None:
     assert right - left == pytest.approx(17.5, abs=1) and bottom - top == pytest.approx(24.5, abs=1)
     assert fonts.advances[0, at] == pytest.approx(21)
     assert fonts.pixels.shape == (1, len(CHARACTERS), LETTER, LETTER)
+
+
+def test_letters_by_hand_are_drawn_larger() -> None:
+    printed, written = (draw_font(name, [Typeface(small_font())]) for name in ("boxes", HANDS[0]))
+    at = CHARACTERS.index("A")
+    assert np.allclose(written.advances[0, at], HAND_EM / EM * printed.advances[0, at])
+    assert (written.pixels[0, at] > 127).sum() > (printed.pixels[0, at] > 127).sum()
 
 
 def test_a_typeface_of_emoji_is_a_set_of_icons() -> None:

@@ -6,8 +6,10 @@ from hashlib import sha256
 from itertools import combinations
 from random import Random
 
+import numpy as np
 import pytest
 
+from kestrel_tools.things.atlas import HANDS, Atlas, Fonts
 from kestrel_tools.things.charts.draw import draw_chart
 from kestrel_tools.things.charts.looks import is_clear
 from kestrel_tools.things.charts.subjects import (
@@ -44,6 +46,16 @@ def various() -> tuple[Scene, ...]:
     rng, sizes = Random(9), ((252, 252), (252, 336), (364, 300))
     found = (draw_chart(rng, ATLAS, w / h, (h, w), 0.3, 1.0) for h, w in sizes * 60)
     return tuple(scene for scene in found if scene is not None)
+
+
+def test_no_hand_labels_a_chart() -> None:
+    fonts = ATLAS.fonts
+    both = Fonts(
+        (HANDS[0], "dots"), *(np.repeat(a[:1], 2, 0) for a in (fonts.pixels, fonts.advances, fonts.inks))
+    )
+    rng, atlas = Random(4), Atlas(ATLAS.sprites, both)
+    found = [draw_chart(rng, atlas, 1.0, (364, 364), 0.3, share) for share in (0.0, 1.0) * 20]
+    assert {line.font for scene in found if scene for line in scene.lines} == {1}
 
 
 def test_charts_of_other_looks_show_what_they_say() -> None:

@@ -22,8 +22,8 @@ AGAIN = "Download the file again."
 
 # Of the files in kestrel_core/bundled; a newly trained model brings new ones.
 BUNDLED_SHA256 = {
-    "config.json": "b715081d0c78a621ca50832be7d24dafc7312896b9e7ffca5155c505edea6a73",
-    "model.safetensors": "7dbd78f4d054308d66c7475cc9fe39ab5d9669a5c0e7a3203dd73a030168ab7d",
+    "config.json": "ddcbb533302d214d144333fd2e061c325740552a30cb7c2a7e13fa5cff92014f",
+    "model.safetensors": "89d995361642abea9cf6ae779f5b9e2f82e9ec9626c3fb0a89c5f9c27f0ed315",
     "tokenizer.json": "95926ca76c8bd4825e32ccd5e4556e71bc652724840f0cac580ee8d9573444d1",
 }
 

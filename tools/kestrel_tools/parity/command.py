@@ -40,9 +40,9 @@ class GapTolerance(NamedTuple):
 
 
 # Rounding alone costs the random network of a golden folder a mean of 0.0061 with a standard deviation of
-# 0.0007, of which four more are allowed. Most matrices that are 1.3 times too large cost 0.009 to 0.042, so the
-# mean is what notices a fault. The largest of thousands of gaps scatters by a factor of two: 0.11 to 0.21 in
-# faultless computations, of which a fifth more is allowed. `tools/few_bits_gaps.py` computes all of these; the
+# 0.0007, of which four more are allowed. Most matrices that are 1.3 times too large cost 0.009 to 0.042, so
+# the mean is what notices a fault. The largest of thousands of gaps scatters by a factor of two: 0.11 to 0.21
+# in faultless computations, of which a fifth more is allowed. `tools/few_bits_gaps.py` computes these; all
 # numbers are in docs/performance-log.md.
 FEW_BITS_TOLERANCE = {"fp8": GapTolerance(0.25, 9e-3), "int4": GapTolerance(0.25, 9e-3)}
 

@@ -25,6 +25,8 @@ UNSEEN_SETS = ("twemoji",)
 LINE_ART_SETS = ("openmoji",)
 HELD_OUT = {"unseen": UNSEEN_SETS, "line-art": LINE_ART_SETS}  # by the world that shows them
 UNSEEN_FONTS = ("fira-sans", "lora")
+# As people write by hand, on signs, notes and tickets; charts are labelled in print.
+HANDS = ("architects-daughter", "gochi-hand", "handlee", "neucha", "pangolin", "schoolbell", "short-stack")
 
 SPRITE = 96  # pixels along a side
 LETTER = 48
@@ -109,6 +111,11 @@ class Fonts:
             for alphabet in (ascii_lowercase, ascii_uppercase)
         )
         return tuple(bool(np.array_equal(face[small], face[large])) for face in self.pixels)
+
+    @cached_property
+    def typeset(self) -> tuple[int, ...]:
+        """Those that no hand wrote."""
+        return tuple(index for index, name in enumerate(self.names) if name not in HANDS)
 
     def shown(self, font: int, text: str) -> str:
         """The text as it is seen: some typefaces draw small letters as capitals."""

@@ -298,6 +298,19 @@ face
 sleeping face | sleeping-face | sleepy face | person
 """
 
+# Faces differ more from drawing to drawing than other things do; the last of each are FxEmojis' own names.
+MORE_ICONS = {
+    "smiley": (
+        *("grinning-face-with-big-eyes", "beaming-face-with-smiling-eyes", "slightly-smiling-face"),
+        *("grin", "grinwide", "smileeyes", "smallsmile"),
+    ),
+    "sad face": (
+        *("slightly-frowning-face", "worried-face", "disappointed-face"),
+        *("crying", "loudlycrying", "smallfrown"),
+    ),
+    "angry face": ("face-with-steam-from-nose", "angry", "pouting"),
+}
+
 KINDS = {
     "animal": ("animal", "animals"),
     "bird": ("bird", "birds"),
@@ -362,7 +375,8 @@ def _nouns_of(table: str) -> tuple[Noun, ...]:
             name, icons, also, *arguably = (part.strip() for part in line.split("|"))
             others = () if also == "-" else tuple(word.strip() for word in also.split(","))
             doubts = tuple(arguably[0].split()) if arguably else ()
-            found.append(Noun(name, tuple(icons.split()), kinds, others, doubts))
+            drawn = (*icons.split(), *MORE_ICONS.get(name, ()))
+            found.append(Noun(name, drawn, kinds, others, doubts))
     return tuple(found)
 
 

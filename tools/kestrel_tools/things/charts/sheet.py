@@ -24,7 +24,7 @@ class Sheet:
         self.rng, self.fonts, self.aspect = rng, atlas.fonts, aspect
         self.background, self.ink = background, ink
         self.unit = unit_of(aspect)
-        self.font = rng.randrange(len(atlas.fonts))
+        self.font = rng.choice(atlas.fonts.typeset)
         self.height = least_height(self.unit, pixels) * rng.uniform(1.0, 1.35)  # of a letter's cell
         wide = rng.random() < 0.4  # margins
         self.left, self.top = (0.03 + wide * rng.uniform(0, 0.09) for _ in range(2))
