@@ -157,7 +157,7 @@ def test_a_slice_ends_by_its_clock_or_with_the_last_step_of_all() -> None:
     assert WORLDS["things"] is THINGS
 
 
-def test_a_mean_of_two_checkpoints_has_the_types_and_files_of_the_later(tmp_path: Path) -> None:
+def test_a_mean_of_checkpoints_has_the_types_and_files_of_the_later(tmp_path: Path) -> None:
     before, after, out = tmp_path / "before", tmp_path / "after", tmp_path / "out"
     for folder, value in ((before, 1.0), (after, 2.0)):
         folder.mkdir()
@@ -165,14 +165,16 @@ def test_a_mean_of_two_checkpoints_has_the_types_and_files_of_the_later(tmp_path
         save_file(weights, folder / "model.safetensors", {"steps": str(value)})
         for name in ("config.json", "tokenizer.json"):
             (folder / name).write_text(folder.name)
-    average.average(before, after, 0.25, out)
+    average.average([before], after, [0.25], out)
     mixed = load_file(out / "model.safetensors")
     assert mixed["a"].dtype == torch.bfloat16 and mixed["b"].dtype == torch.float32
     assert all(torch.equal(weight.float(), torch.full(weight.shape, 1.75)) for weight in mixed.values())
     assert (out / "config.json").read_text() == (out / "tokenizer.json").read_text() == "after"
+    average.average([before, out], after, [0.25, 0.5], out)
+    assert load_file(out / "model.safetensors")["b"].tolist() == [1.625, 1.625]  # 0.25 + 0.875 + 0.5
     save_file({"a": torch.zeros(1)}, before / "model.safetensors")
     with pytest.raises(SystemExit, match="not of one network"):
-        average.average(before, after, 0.25, out)
+        average.average([before], after, [0.25], out)
 
 
 def test_a_checkpoint_is_made_again_from_halves_that_travelled(tmp_path: Path) -> None:
