@@ -2,7 +2,7 @@
 
 Fetches icon sets and typefaces with free licences through `npm pack` and `apt-get download` (so both must be
 there, and reach a registry), draws each icon and letter once, and writes a file for each set and font to
-`build/atlas`, 18 MB in all. A machine without a network takes that folder from another one.
+`build/atlas`, 19 MB in all. A machine without a network takes that folder from another one.
 """
 
 import argparse

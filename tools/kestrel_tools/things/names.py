@@ -298,7 +298,7 @@ face
 sleeping face | sleeping-face | sleepy face | person
 """
 
-# Faces differ more from drawing to drawing than other things do; the last of each are FxEmojis' own names.
+# More faces of the same moods. FxEmojis calls its own otherwise: the last ones of each.
 MORE_ICONS = {
     "smiley": (
         *("grinning-face-with-big-eyes", "beaming-face-with-smiling-eyes", "slightly-smiling-face"),
